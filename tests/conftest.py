@@ -1,0 +1,109 @@
+"""What the tests share: a docs project in a temporary folder, built by a real Sphinx process, and a browser."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytest_plugins = ("sphinx.testing.fixtures",)
+
+DOCS = Path(__file__).parent.parent / "docs"
+"""The project's own docs; `zoo`, the gallery's models, is imported from here."""
+
+CHROMIUM_FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+@dataclass(frozen=True)
+class Build:
+    """What one run of sphinx-build left behind."""
+
+    status: int
+    output: str
+    """Standard output: the progress lines."""
+    warnings: str
+    """Standard error, without colours."""
+    folder: Path
+
+    def page(self, name: str = "index.html") -> str:
+        """The text of a written file."""
+        return (self.folder / name).read_text(encoding="utf-8")
+
+
+class Project:
+    """A docs project: files under `source`, built into `build/<builder>`, doctrees in `build/doctrees`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.source = folder / "docs"
+        self.target = folder / "build"
+        self.source.mkdir()
+        self.configure()
+
+    def configure(self, text: str = "") -> None:
+        """Write conf.py: the extension and MyST, this folder and the zoo importable, then `text`."""
+        head = (
+            "import sys\n"
+            f"sys.path[:0] = [{str(self.source)!r}, {str(DOCS)!r}]\n"
+            "project = 'project'\n"
+            "extensions = ['sphinx_fxgraph', 'myst_parser']\n"
+            "html_theme = 'basic'\n"
+        )
+        self.write("conf.py", head + text)
+
+    def write(self, name: str, text: str) -> Path:
+        """Write a source file; a file that already says so keeps its time."""
+        path = self.source / name
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        return path
+
+    def build(self, builder: str = "html", *arguments: str, **environment: str) -> Build:
+        """Run sphinx-build in a process of its own, as a user does."""
+        folder = self.target / builder
+        command = [sys.executable, "-m", "sphinx", "-b", builder, "-d", str(self.target / "doctrees"), "--no-color"]
+        run = subprocess.run(
+            [*command, *arguments, str(self.source), str(folder)],
+            capture_output=True,
+            check=False,
+            cwd=self.source,
+            encoding="utf-8",
+            env={**os.environ, **environment},
+        )
+        return Build(run.returncode, run.stdout, run.stderr, folder)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    playwright = pytest.importorskip("playwright.sync_api")
+    executable = shutil.which("chromium") or shutil.which("google-chrome")
+    if executable is None:
+        pytest.skip("Chromium is not installed")
+    with playwright.sync_playwright() as driver:
+        instance = driver.chromium.launch(executable_path=executable, args=list(CHROMIUM_FLAGS))
+        yield instance
+        instance.close()
