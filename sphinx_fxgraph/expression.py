@@ -1,0 +1,155 @@
+"""What a target and inputs are, as a tree of frozen dataclasses; `str` gives the canonical text, which reads back."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+DTYPES = {
+    "f32": "float32",
+    "f64": "float64",
+    "f16": "float16",
+    "bf16": "bfloat16",
+    "i64": "int64",
+    "i32": "int32",
+    "i16": "int16",
+    "i8": "int8",
+    "u8": "uint8",
+    "u16": "uint16",
+    "u32": "uint32",
+    "u64": "uint64",
+    "b8": "bool",
+    "c32": "complex32",
+    "c64": "complex64",
+    "c128": "complex128",
+    "f8e4m3fn": "float8_e4m3fn",
+    "f8e4m3fnuz": "float8_e4m3fnuz",
+    "f8e5m2": "float8_e5m2",
+    "f8e5m2fnuz": "float8_e5m2fnuz",
+    "f8e8m0fnu": "float8_e8m0fnu",
+}
+"""torch's own abbreviations (`torch.utils._dtype_abbrs`) -> the attribute of ``torch``, of dtypes that hold numbers."""
+
+_LONG = {name: short for short, name in DTYPES.items()} | {
+    "float": "f32",
+    "double": "f64",
+    "half": "f16",
+    "long": "i64",
+    "int": "i64",
+    "short": "i16",
+    "cfloat": "c64",
+    "cdouble": "c128",
+    "FloatTensor": "f32",
+    "LongTensor": "i64",
+}
+
+
+def meant_dtype(word: str) -> str:
+    """The abbreviation of a dtype's long name, or the nearest to what was written; empty if none is near."""
+    name = word.rpartition(".")[2]
+    close = difflib.get_close_matches(name, DTYPES, 1)
+    return name if name in DTYPES else _LONG.get(name) or (close[0] if close else "")
+
+
+def bounds(dtype: str) -> tuple[int, int]:
+    """Smallest value of an integer dtype, and one past the largest."""
+    bits = int(dtype[1:])
+    return (-(2 ** (bits - 1)), 2 ** (bits - 1)) if dtype[0] == "i" else (0, 2**bits)
+
+
+@dataclass(frozen=True)
+class Name:
+    """A dotted name; ``module`` is the part before a ``:``, None where the author left it to us to find."""
+
+    module: str | None
+    qualname: str
+
+    def __str__(self) -> str:
+        return self.qualname if self.module is None else f"{self.module}:{self.qualname}"
+
+
+@dataclass(frozen=True)
+class Literal:
+    """None, a bool, a number, a string or bytes."""
+
+    value: object
+
+    def __str__(self) -> str:
+        return ast.unparse(ast.Constant(self.value))  # type: ignore[arg-type]  # repr(inf) would not read back
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A random tensor: dtype by abbreviation, shape, and values from ``low`` up to but without ``high``."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    low: float | None = None
+    high: float | None = None
+
+    def __str__(self) -> str:
+        text = f"{self.dtype}[{', '.join(map(str, self.shape))}]"
+        if self.high is None:
+            return text
+        return f"{text} < {self.high!r}" if self.low == 0 else f"{self.low!r} <= {text} < {self.high!r}"
+
+
+@dataclass(frozen=True)
+class List:
+    """A list of values."""
+
+    items: tuple[Value, ...]
+
+    def __str__(self) -> str:
+        return f"[{_joined(self.items)}]"
+
+
+@dataclass(frozen=True)
+class Tuple:
+    """A tuple of values."""
+
+    items: tuple[Value, ...]
+
+    def __str__(self) -> str:
+        return f"({_joined(self.items)}{',' if len(self.items) == 1 else ''})"
+
+
+@dataclass(frozen=True)
+class Dict:
+    """A dict; its keys are literals."""
+
+    items: tuple[tuple[Literal, Value], ...]
+
+    def __str__(self) -> str:
+        return f"{{{', '.join(f'{key}: {value}' for key, value in self.items)}}}"
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """What a call is given, positional and by keyword."""
+
+    args: tuple[Value, ...] = ()
+    kwargs: tuple[tuple[str, Value], ...] = ()
+
+    def __str__(self) -> str:
+        return ", ".join([*map(str, self.args), *(f"{key}={value}" for key, value in self.kwargs)])
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a named function or class."""
+
+    function: Name
+    arguments: Arguments = Arguments()
+
+    def __str__(self) -> str:
+        return f"{self.function}({self.arguments})"
+
+
+Value = Name | Call | Literal | Tensor | List | Tuple | Dict
+
+
+def _joined(items: Iterable[Value]) -> str:
+    return ", ".join(map(str, items))
