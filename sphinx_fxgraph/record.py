@@ -158,7 +158,7 @@ class Totals:
 
 @dataclass(frozen=True)
 class Source:
-    """A source file as top-level package plus path below it, and the SHA-256 of its text with ``\\n`` line ends."""
+    """A source file as top-level package plus path below it, and the SHA-256 of its text, whichever line ends it has."""
 
     file: str
     digest: str
@@ -166,7 +166,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is known about other input values: ``kind`` is ``same`` (same graph for every value) or ``path`` (one path)."""
+    """What is known about other input values: ``kind`` is ``same`` (graph for every value) or ``path`` (one path)."""
 
     kind: str
     reason: str = ""
@@ -249,7 +249,8 @@ class Record:
 
     def to_json(self) -> str:
         """The record as text: sorted keys, one node, module or source a line."""
-        return "\n".join(_lines(_plain(self), _OPEN)) + "\n"
+        text = "\n".join(_lines(_plain(self), _OPEN)) + "\n"
+        return text.encode("utf-8", "replace").decode()  # a lone surrogate in someone's text fits in no file
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Record:
@@ -260,11 +261,11 @@ class Record:
         """
         try:
             record = msgspec.json.decode(text, type=cls)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            if record.schema > SCHEMA:
+                raise RecordError(f"schema {record.schema} is newer than {SCHEMA}")
+            record._check()
+        except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
             raise RecordError(str(error)) from error
-        if record.schema > SCHEMA:
-            raise RecordError(f"schema {record.schema} is newer than {SCHEMA}")
-        record._check()
         return record
 
     @functools.cached_property
@@ -276,19 +277,19 @@ class Record:
         """References must lead somewhere and end, so that no reader has to ask again."""
         if self.root and self.root not in self.bodies:
             raise RecordError(f"no body {self.root!r}")
-        sizes: dict[str, int] = {}
+        sizes: dict[str, tuple[int, int]] = {}
         for name in self.bodies:
             self._size(name, sizes)
 
-    def _size(self, name: str, sizes: dict[str, int]) -> int:
-        """How many operators one run of a body has; checks the body on the way."""
+    def _size(self, name: str, sizes: dict[str, tuple[int, int]]) -> tuple[int, int]:
+        """How many operators one run of a body has, and how deep it nests; checks the body on the way."""
         if name in sizes:
-            if not sizes[name]:
+            if not sizes[name][0]:
                 raise RecordError(f"body {name!r} contains itself")
             return sizes[name]
-        sizes[name] = 0
+        sizes[name] = 0, 0
         body = self.bodies[name]
-        size = 1
+        size, depth = 1, 1
         known = {"": len(body.inputs)}
         for node in body.nodes:
             _check_values(name, node.inputs, known)
@@ -296,17 +297,20 @@ class Record:
                 raise RecordError(f"{name}: two nodes are called {node.name!r}")
             if node.body and node.body not in self.bodies:
                 raise RecordError(f"{name}: no body {node.body!r}")
-            size += self._size(node.body, sizes) if node.body else 1
+            inner_size, inner_depth = self._size(node.body, sizes) if node.body else (1, 0)
+            size, depth = size + inner_size, max(depth, inner_depth + 1)
             known[node.name] = len(self.bodies[node.body].outputs) if node.body else 1
         _check_values(name, body.outputs, known)
-        if size > _MOST_OPERATORS:
-            raise RecordError(f"body {name!r} runs more than {_MOST_OPERATORS:,} operators")
-        sizes[name] = size
-        return size
+        if size > _MOST_OPERATORS or depth > _DEEPEST:
+            raise RecordError(f"body {name!r} runs more than {_MOST_OPERATORS:,} operators or {_DEEPEST} levels")
+        sizes[name] = size, depth
+        return size, depth
 
 
 _MOST_OPERATORS = 10_000_000
 """More than any model has: a hostile file of nested bodies must not keep a reader busy for ever."""
+_DEEPEST = 200
+"""Likewise: readers go through the levels by recursion."""
 
 
 def _check_values(name: str, values: tuple[Value, ...], known: Mapping[str, int]) -> None:
@@ -357,7 +361,10 @@ def _lines(value: Any, opened: dict[str, Any] | None, indent: str = "") -> Itera
         yield json.dumps(value, ensure_ascii=False, sort_keys=True)
         return
     entries = (
-        [(json.dumps(key, ensure_ascii=False) + ": ", opened.get(key, opened.get("*")), value[key]) for key in sorted(value)]
+        [
+            (json.dumps(key, ensure_ascii=False) + ": ", opened.get(key, opened.get("*")), value[key])
+            for key in sorted(value)
+        ]
         if isinstance(value, dict)
         else [("", None, item) for item in value]
     )
