@@ -1,0 +1,25 @@
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE / "extensions")]  # zoo, the gallery's models; what only this handbook needs
+
+import sphinx_fxgraph  # noqa: E402 - after the path, so that a checkout documents itself
+
+project = "sphinx-fxgraph"
+author = "The sphinx-fxgraph authors"
+copyright = "2026, The sphinx-fxgraph authors"
+version = release = sphinx_fxgraph.__version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_fxgraph", "example", "settings"]
+exclude_patterns = ["_build"]
+nitpicky = True
+numfig = True
+
+autodoc_typehints = "description"
+nitpick_ignore_regex = [
+    ("py:.*", r"(torch|graphviz)\..*"),  # no inventory is fetched: the docs build offline
+]
+
+html_theme = "furo"
+html_title = "sphinx-fxgraph"

@@ -1,0 +1,59 @@
+"""The directive ``example``: reStructuredText as it is written, the same in MyST, and what becomes of it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from docutils import nodes
+from sphinx.util.docutils import SphinxDirective
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+    from sphinx.util.typing import ExtensionMetadata
+
+_DIRECTIVE = re.compile(
+    r"""^\.\.\ (?P<name>[\w-]+)::
+    (?:\ (?P<argument>.*(?:\n\ {3,}(?!:).+)*))?  # goes on over lines that are no option
+    (?P<rest>(?:\n\ {3}.*|\n)*)""",
+    re.MULTILINE | re.VERBOSE,
+)
+
+
+def as_myst(text: str) -> str:
+    """Directives of reStructuredText in MyST; text between them stays as it is."""
+
+    def fence(match: re.Match[str]) -> str:
+        argument = " ".join(line.strip() for line in (match["argument"] or "").splitlines())
+        rest = "\n".join(line[3:] for line in match["rest"].strip("\n").splitlines())
+        head = f"```{{{match['name']}}} {argument}".rstrip()
+        return f"{head}\n{rest}\n```\n\n" if rest else f"{head}\n```\n\n"
+
+    return _DIRECTIVE.sub(fence, text).rstrip("\n")
+
+
+class Example(SphinxDirective):
+    """Shows its content in both languages, then the result."""
+
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        """The code, twice, and the parsed content."""
+        text = "\n".join(self.content)
+        return [
+            self._block(text, "rst"),
+            nodes.paragraph("", "or in MyST"),
+            self._block(as_myst(text), "md"),
+            *self.parse_content_to_nodes(),
+        ]
+
+    def _block(self, text: str, language: str) -> nodes.literal_block:
+        block = nodes.literal_block(text, text, language=language)
+        self.set_source_info(block)
+        return block
+
+
+def setup(app: Sphinx) -> ExtensionMetadata:
+    """Add the directive."""
+    app.add_directive("example", Example)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,145 @@
+"""What the docs show is built: every fxgraph directive of handbook and README, in reStructuredText and in MyST."""
+
+from __future__ import annotations
+
+import doctest
+import re
+import shlex
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from bs4 import BeautifulSoup
+from conftest import DOCS, Build, Project
+
+sys.path.insert(0, str(DOCS / "extensions"))
+from example import as_myst
+
+README = DOCS.parent / "README.md"
+
+pytestmark = pytest.mark.torch
+
+
+def fenced(text: str, language: str) -> Iterator[str]:
+    """The code blocks of a MyST or Markdown page."""
+    for match in re.finditer(rf"^(`{{3,}}){re.escape(language)}\n(.*?)^\1$", text, re.MULTILINE | re.DOTALL):
+        yield match[2]
+
+
+def indented(text: str, directive: str) -> Iterator[str]:
+    """The contents of one kind of directive in a page of reStructuredText."""
+    for match in re.finditer(rf"^\.\. {re.escape(directive)}\n((?: {{3}}.*\n|\n)+)", text, re.MULTILINE):
+        yield textwrap.dedent(match[1])
+
+
+def snippets() -> Iterator[tuple[str, str, str]]:
+    """Every snippet with a graph as (name, suffix, text)."""
+    for path in (README, *sorted(DOCS.rglob("*.rst")), *sorted(DOCS.rglob("*.md"))):
+        if "_build" in path.parts:
+            continue
+        text = path.read_text(encoding="utf-8")
+        if path.suffix == ".rst":
+            shown = [*indented(text, "example::"), *indented(text, "code-block:: rst")]
+        else:
+            shown = list(fenced(text, "rst"))
+        name = "-".join(path.relative_to(DOCS.parent).with_suffix("").parts).lower()
+        for number, snippet in enumerate(shown, 1):
+            if "fxgraph::" in snippet:
+                yield f"{name}-{number}", ".rst", snippet
+                yield f"{name}-{number}-myst", ".md", as_myst(snippet) + "\n"
+        for number, snippet in enumerate(fenced(text, "md") if path.suffix == ".md" else (), 1):
+            if "{fxgraph}" in snippet:
+                yield f"{name}-md-{number}", ".md", snippet
+
+
+SNIPPETS = list(snippets())
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Build:
+    """One build of a project with a page for each snippet."""
+    project = Project(tmp_path_factory.mktemp("snippets"))
+    project.configure("numfig = True\n")
+    names = "".join(f"   {name}\n" for name, _, _ in SNIPPETS)
+    project.write("index.rst", f"Snippets\n========\n\n.. toctree::\n\n{names}")
+    for name, suffix, text in SNIPPETS:
+        title = f"# {name}\n\n" if suffix == ".md" else f"{name}\n{'=' * len(name)}\n\n"
+        # a reader pastes one of them, here they share a project, and names of figures must differ
+        text = re.sub(r"(:name: |numref}`)(\S+?)(?=`|$)", rf"\g<1>{name}-\2", text, flags=re.MULTILINE)
+        project.write(name + suffix, title + text)
+    return project.build("html", "-nW", "--keep-going")
+
+
+def test_all_snippets_build_without_a_warning(built: Build) -> None:
+    assert built.warnings == ""
+    assert built.status == 0
+
+
+@pytest.mark.parametrize("name", [name for name, _, _ in SNIPPETS])
+def test_a_snippet_becomes_a_figure(built: Build, name: str) -> None:
+    figures = BeautifulSoup(built.page(f"{name}.html"), "lxml").select("figure.fxgraph")
+    assert len(figures) == 1
+    assert figures[0].select("svg .fxg-op")
+
+
+def test_the_example_in_both_languages_is_the_same_figure(built: Build) -> None:
+    def boxes(name: str) -> list[tuple[str, str]]:
+        page = BeautifulSoup(built.page(f"{name}.html"), "lxml")
+        return [(str(op["data-path"]), str(op["data-kind"])) for op in page.select(".fxg-op")]
+
+    pairs = [name for name, suffix, _ in SNIPPETS if suffix == ".rst"]
+    assert len(pairs) > 5
+    for name in pairs:
+        assert boxes(name) == boxes(f"{name}-myst"), name
+
+
+def test_python_in_the_readme_runs() -> None:
+    blocks = [block for block in fenced(README.read_text(encoding="utf-8"), "python") if "import torch" in block]
+    assert blocks
+    for block in blocks:
+        subprocess.run([sys.executable, "-c", block], check=True)
+
+
+@pytest.mark.parametrize("page", ["python.rst"])
+def test_python_in_the_handbook_gives_what_it_says(page: str) -> None:
+    failed, tried = doctest.testfile(str(DOCS / "usage" / page), module_relative=False)
+    assert tried
+    assert not failed
+
+
+def test_commands_in_the_docs_run() -> None:
+    handbook = (DOCS / "usage" / "cli.rst").read_text(encoding="utf-8")
+    blocks = [*fenced(README.read_text(encoding="utf-8"), "sh"), *indented(handbook, "code-block:: sh")]
+    commands = [line for block in blocks for line in block.splitlines() if line.startswith("sphinx-fxgraph ")]
+    assert len(commands) >= 2
+    for command in commands:
+        program = Path(sys.executable).with_name("sphinx-fxgraph")
+        run = subprocess.run([program, *shlex.split(command)[1:]], capture_output=True, check=False, encoding="utf-8")
+        assert run.returncode == 0, run.stderr
+        assert "Linear" in run.stdout
+
+
+def test_the_handbook_names_every_option_and_no_other() -> None:
+    from sphinx_fxgraph.sphinxext.directives import CAPTURE, LOOK, PAGE
+
+    page = (DOCS / "usage" / "options.rst").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"^``:(\w+):``$", page, re.MULTILINE)) == sorted([*CAPTURE, *LOOK, *PAGE])
+
+
+def test_the_handbook_names_every_warning_and_no_other() -> None:
+    from sphinx_fxgraph.sphinxext.warn import SUBTYPES
+
+    page = (DOCS / "usage" / "failures.rst").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"^``fxgraph\.(\w+)``$", page, re.MULTILINE)) == sorted(SUBTYPES)
+
+
+def test_a_fresh_machine_does_what_the_readme_says() -> None:
+    """The script that checks a fresh machine finds each command in the README, as it stands there."""
+    script = (DOCS.parent / ".ci" / "run").read_text(encoding="utf-8")
+    patterns = re.findall(r"^\w+=\$\(readme '(.+)'\)$", script, re.MULTILINE)
+    assert len(patterns) == 3
+    for pattern in patterns:
+        assert len(re.findall(pattern, README.read_text(encoding="utf-8"), re.MULTILINE)) == 1, pattern

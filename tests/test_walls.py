@@ -1,0 +1,139 @@
+"""The walls of the house: what each room may import, and that no room imports the one above it."""
+
+from __future__ import annotations
+
+import ast
+import graphlib
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import sphinx_fxgraph
+
+PACKAGE = Path(sphinx_fxgraph.__file__).parent
+HEAVY = ("docutils", "msgspec", "sphinx", "torch")
+
+RANK = {
+    "spec": 0,
+    "record": 1,
+    "sources": 2,
+    "capture": 3,
+    "store": 4,
+    "runner": 5,
+    "drawing": 6,
+    "api": 7,
+    "sphinxext": 8,
+    "cli": 8,
+    "__main__": 9,
+}
+"""From the ground up: a room imports itself and what stands lower."""
+
+SPEC = ("expression", "grammar", "spec")
+"""The files of the one room that is no folder."""
+
+LOOK = """
+import importlib, json, os, sys
+for name in sys.argv[2].split():
+    importlib.import_module(name)
+found = {}
+for name in sys.argv[3:]:
+    read, write = os.pipe()
+    if not os.fork():
+        with os.fdopen(write, "w") as result:
+            importlib.import_module(name)
+            json.dump([heavy for heavy in sys.argv[1].split() if heavy in sys.modules], result)
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as result:
+        found[name] = json.load(result)
+    os.wait()
+print(json.dumps(found))
+"""
+"""Imports each module in a fork of a fresh interpreter: a torch that is wanted anyway is imported once."""
+
+
+def modules() -> Iterator[tuple[str, Path]]:
+    """Every module of the package by its dotted name."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+        yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
+
+
+def room(name: str) -> str:
+    top = name.split(".")[1] if "." in name else "__init__"
+    return "spec" if top in SPEC else top
+
+
+def imported(names: list[str], first: str = "") -> dict[str, list[str]]:
+    """What of `HEAVY` is loaded after importing each module alone (and `first` before it)."""
+    command = [sys.executable, "-c", LOOK, " ".join(HEAVY), first, *names]
+    run = subprocess.run(command, capture_output=True, check=True, encoding="utf-8")
+    found: dict[str, list[str]] = json.loads(run.stdout)
+    assert sorted(found) == sorted(names)
+    return found
+
+
+def imports(path: Path, name: str) -> Iterator[str]:
+    """The dotted names that a file imports anywhere in it, relative ones made absolute; not what only types need."""
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            node.body = []
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            outer = package.rsplit(".", node.level - 1)[0] if node.level else ""
+            base = ".".join(filter(None, (outer, node.module)))
+            yield base
+            yield from (f"{base}.{alias.name}" for alias in node.names)
+
+
+def test_the_package_itself_imports_nothing() -> None:
+    assert imported(["sphinx_fxgraph"]) == {"sphinx_fxgraph": []}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="forks")
+def test_outside_capture_nothing_imports_torch_and_outside_sphinxext_nothing_imports_sphinx() -> None:
+    names = [name for name, _ in modules() if room(name) not in ("capture", "__main__")]
+    assert {room(name) for name in names} >= {"spec", "record", "store", "runner", "drawing", "api", "sphinxext", "cli"}
+    for name, heavy in imported(names).items():
+        assert "torch" not in heavy, name
+        if room(name) != "sphinxext":
+            assert not {"docutils", "sphinx"} & set(heavy), name
+
+
+@pytest.mark.torch
+@pytest.mark.skipif(sys.platform == "win32", reason="forks")
+def test_capture_imports_no_sphinx() -> None:
+    names = [name for name, _ in modules() if room(name) == "capture"]
+    assert names
+    for name, heavy in imported(names, first="torch").items():
+        assert not {"docutils", "sphinx"} & set(heavy), name
+
+
+def test_only_the_room_that_may_names_torch_or_sphinx_in_an_import() -> None:
+    for name, path in modules():
+        tops = {target.partition(".")[0] for target in imports(path, name)}
+        assert room(name) == "capture" or "torch" not in tops, name
+        assert room(name) == "sphinxext" or not {"docutils", "sphinx"} & tops, name
+
+
+def test_a_file_imports_only_what_stands_above_it() -> None:
+    known = dict(modules())
+    for name, path in known.items():
+        if name == "sphinx_fxgraph":  # the face: hands on names of the rooms when they are asked for
+            continue
+        assert room(name) in RANK, f"{name} is in no room: add it to the list, in its place"
+        for target in known.keys() & set(imports(path, name)) - {"sphinx_fxgraph"}:
+            assert room(target) == room(name) or RANK[room(target)] < RANK[room(name)], f"{name} imports {target}"
+
+
+def test_no_two_files_import_each_other() -> None:
+    known = dict(modules())
+    packages = {name for name, path in known.items() if path.name == "__init__.py"}
+    graph = {name: known.keys() & set(imports(path, name)) - packages for name, path in known.items()}
+    assert list(graphlib.TopologicalSorter(graph).static_order())
