@@ -1,0 +1,94 @@
+"""A level as DOT: boxes of fixed size, so that Graphviz only has to place them and to route the edges.
+
+An open module is a table label whose outer size is that of its inside, with a cell as port wherever one of its inputs
+or outputs lies. The edges of the spine weigh so much that Graphviz draws them as one straight line.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from sphinx_fxgraph.drawing.levels import BOUNDARY, Level, Port
+
+SPINE_WEIGHT = 100
+PORT = 2
+"""Width and height of a port's cell, in points (1 point is 1 user unit of the drawing)."""
+
+
+@dataclass(frozen=True)
+class Extent:
+    """Outer size of a box, and for an open one where its inputs and outputs lie, from its left edge; in points."""
+
+    width: float
+    height: float
+    inputs: tuple[float, ...] | None = None
+    outputs: tuple[float, ...] = ()
+
+
+def level_dot(level: Level, extents: Sequence[Extent]) -> str:
+    """One graph: ``n3`` is box 3, ``i0`` and ``o0`` the level's own ends; an edge's ``id`` is its index."""
+    return "\n".join(_lines(level, extents)) + "\n"
+
+
+def digest(dot: str) -> str:
+    """What a layout is filed under: it answers this very text."""
+    return hashlib.sha256(dot.encode()).hexdigest()[:20]
+
+
+def _lines(level: Level, extents: Sequence[Extent]) -> Iterator[str]:
+    yield "digraph {"
+    yield "graph [rankdir=TB nodesep=0.25 ranksep=0.26]"
+    yield 'node [shape=box fixedsize=true label=""]'
+    yield "edge [arrowhead=none]"
+    for index, extent in enumerate(extents):
+        if extent.inputs is None:
+            yield f"n{index} [width={extent.width / 72:.4f} height={extent.height / 72:.4f}]"
+        else:
+            yield f"n{index} [shape=plain fixedsize=false margin=0 label=<{_table(extent)}>]"
+    for letter, count, rank in (("i", level.inputs, "source"), ("o", level.outputs, "sink")):
+        if count:
+            ends = " ".join(f"{letter}{k} [shape=point width=0.01 height=0.01]" for k in range(count))
+            yield f"{{rank={rank} {ends}}}"
+    for index, edge in enumerate(level.edges):
+        weight = SPINE_WEIGHT if edge.spine else 0 if edge.weak else 1
+        tail, head = _end(edge.tail, extents, "i", "o", "s"), _end(edge.head, extents, "o", "i", "n")
+        yield f"{tail} -> {head} [id={index} weight={weight}]"
+    yield "}"
+
+
+def _end(port: Port, extents: Sequence[Extent], boundary: str, letter: str, side: str) -> str:
+    if port.box == BOUNDARY:
+        return f"{boundary}{port.number}"
+    opened = extents[port.box].inputs is not None
+    return f"n{port.box}:{letter}{port.number}:{side}" if opened else f"n{port.box}"
+
+
+def _table(extent: Extent) -> str:
+    inner = round(extent.height) - 2 * PORT
+    return (
+        f"{_TABLE}{_ports('i', extent.inputs or (), extent.width)}"
+        f"<TR>{_cell(round(extent.width), inner)}</TR>{_ports('o', extent.outputs, extent.width)}</TABLE>"
+    )
+
+
+def _ports(letter: str, positions: Sequence[float], width: float) -> str:
+    """A row as wide as the box, with a small cell at each position."""
+    cells, at = [], 0
+    for x, number in sorted((x, number) for number, x in enumerate(positions)):
+        left = max(at, min(round(x) - PORT // 2, round(width) - PORT))
+        if left > at:
+            cells.append(_cell(left - at, PORT))
+        cells.append(_cell(PORT, PORT, f' PORT="{letter}{number}"'))
+        at = left + PORT
+    if at < round(width):
+        cells.append(_cell(round(width) - at, PORT))
+    return f"<TR><TD>{_TABLE}<TR>{''.join(cells)}</TR></TABLE></TD></TR>"
+
+
+_TABLE = '<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0">'
+
+
+def _cell(width: int, height: int, port: str = "") -> str:
+    return f'<TD FIXEDSIZE="TRUE" WIDTH="{width}" HEIGHT="{height}"{port}></TD>'
