@@ -130,13 +130,19 @@ def class_files(classes: Iterable[type]) -> set[str]:
     return {file for file in files if file and not file.startswith("<")}
 
 
-def portable(file: str | Path) -> str:
-    """A file as top-level package and path below it, ``pkg/sub/mod.py``; empty where no package has it."""
+def portable(file: str | Path, path: Sequence[str] | None = None) -> str:
+    """A file as top-level package and path below it, ``pkg/sub/mod.py``; empty where no package has it.
+
+    Args:
+        file: a file of this process.
+        path: the import path of another process, if it is a file of that one.
+    """
     if str(file).startswith("<"):
         return ""
-    path = Path(file).absolute()
-    for place in dict.fromkeys((path, path.resolve())):
-        name = _below(place, _loaded()) or _below(place, ((str(Path(entry).absolute()), "") for entry in sys.path))
+    full = Path(file).absolute()
+    for place in dict.fromkeys((full, full.resolve())):
+        name = _below(place, _loaded()) if path is None else ""
+        name = name or _below(place, ((str(Path(entry).absolute()), "") for entry in path or sys.path))
         if name:
             return name
     return ""
