@@ -32,7 +32,7 @@ RANK = {
 }
 """From the ground up: a room imports itself and what stands lower."""
 
-SPEC = ("expression", "grammar", "spec")
+SPEC = ("expression", "located", "grammar", "spec")
 """The files of the one room that is no folder."""
 
 LOOK = """
@@ -80,10 +80,12 @@ def imported(names: list[str], first: str = "") -> dict[str, list[str]]:
 def imports(path: Path, name: str) -> Iterator[str]:
     """The dotted names that a file imports anywhere in it, relative ones made absolute; not what only types need."""
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             node.body = []
-        elif isinstance(node, ast.Import):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             outer = package.rsplit(".", node.level - 1)[0] if node.level else ""
