@@ -1,0 +1,33 @@
+"""A Sphinx extension that draws PyTorch models as they are implemented.
+
+Importing this package imports neither torch nor Sphinx: the names of `sphinx_fxgraph.api` are looked up when used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+    from sphinx.util.typing import ExtensionMetadata
+
+    from sphinx_fxgraph.api import ModelRecord, model_graph, model_record
+
+__version__ = "0.1.0"
+
+__all__ = ["ModelRecord", "__version__", "model_graph", "model_record", "setup"]
+
+
+def setup(app: Sphinx) -> ExtensionMetadata:
+    """Register the directives, domain and builders."""
+    from sphinx_fxgraph import sphinxext
+
+    return sphinxext.setup(app)
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        from sphinx_fxgraph import api
+
+        return getattr(api, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,1 @@
+"""From a model to its record. The only rooms that import torch."""

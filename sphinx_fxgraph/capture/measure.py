@@ -1,0 +1,90 @@
+"""Parameters, buffers, MACs and activation bytes: numbers that are right."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+import torch
+from torch import fx, nn
+from torch.nn.parameter import is_lazy
+from torch.utils._dtype_abbrs import dtype_abbrs
+
+from sphinx_fxgraph.capture.naming import dotted
+from sphinx_fxgraph.record import Module, TensorMeta, Totals, join
+
+
+def measure(
+    model: nn.Module, used: Mapping[str, str] = MappingProxyType({})
+) -> tuple[tuple[Module, ...], dict[str, str], Totals]:
+    """Count a model's tensors, each once, however often it is registered.
+
+    Args:
+        model: the model.
+        used: the body that each traced module uses, by path.
+
+    Returns:
+        The modules with the elements of their own tensors, the ties (a tensor's other path -> the path it is counted
+        at), and the totals, without MACs and activation bytes.
+    """
+    first: dict[int, str] = {}
+    modules: list[Module] = []
+    size = 0
+    for path, module in model.named_modules():
+        counts = {"parameters": 0, "trainable": 0, "buffers": 0}
+        for name, tensor, kind in _own(module):
+            place = join(path, name)
+            if first.setdefault(id(tensor), place) != place:
+                continue
+            count = _elements(tensor)
+            size += count * tensor.element_size()
+            counts[kind] += count
+            counts["trainable"] += count * (kind == "parameters" and tensor.requires_grad)
+        modules.append(Module(path, dotted(type(module)), used.get(path, ""), **counts))
+    totals = Totals(
+        parameters=sum(module.parameters for module in modules),
+        trainable=sum(module.trainable for module in modules),
+        buffers=sum(module.buffers for module in modules),
+        bytes=size,
+    )
+    return tuple(modules), _ties(model, first), totals
+
+
+def _own(module: nn.Module) -> Iterable[tuple[str, torch.Tensor, str]]:
+    for registered, kind in ((module._parameters, "parameters"), (module._buffers, "buffers")):
+        yield from ((name, tensor, kind) for name, tensor in registered.items() if tensor is not None)
+
+
+def _ties(model: nn.Module, first: Mapping[int, str]) -> dict[str, str]:
+    """The tensors that are registered again, themselves or with their module."""
+    everywhere = model.named_modules(remove_duplicate=False)
+    paths = ((join(path, name), tensor) for path, module in everywhere for name, tensor, _ in _own(module))
+    return {path: first[id(tensor)] for path, tensor in paths if first[id(tensor)] != path}
+
+
+def _elements(tensor: torch.Tensor) -> int:
+    return 0 if is_lazy(tensor) else tensor.numel()
+
+
+def run_totals(graph: fx.Graph) -> tuple[int, int]:
+    """MACs, and the bytes of what all operators give, of one run.
+
+    An operator that only takes a tensor out of a tuple, list or dict gives nothing new.
+    """
+    operators = [node for node in graph.nodes if node.op.startswith("call_")]
+    macs = sum(node.meta.get("macs") or 0 for node in operators)
+    return macs, sum(_bytes(meta) for node in operators if not _unpacks(node) for meta in node.meta.get("outputs", ()))
+
+
+def _unpacks(node: fx.Node) -> bool:
+    source = node.args[0] if node.args else None
+    return node.target is operator.getitem and isinstance(source, fx.Node) and bool(source.meta.get("result"))
+
+
+_ITEM_SIZE = {short: dtype.itemsize for dtype, short in dtype_abbrs.items()}
+
+
+def _bytes(meta: TensorMeta) -> int:
+    return math.prod(dim for dim in meta.shape if isinstance(dim, int)) * _ITEM_SIZE.get(meta.dtype, 1)

@@ -1,0 +1,201 @@
+"""How operators, modules and arguments are written in a record: short, and the same on every machine.
+
+No text holds a tensor's values, a memory address or an absolute path.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import fx, nn
+from torch.nn import functional
+from torch.utils._dtype_abbrs import dtype_abbrs
+
+from sphinx_fxgraph.record import TensorMeta
+
+MOST = 240
+"""Characters of an argument text; a longer one is cut."""
+
+
+def dotted(cls: type) -> str:
+    """The dotted name of a class."""
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def base_name(cls: type) -> str:
+    """The nearest torch.nn class that a class is made from, where it is not torch's own."""
+    if is_torch_nn(cls):
+        return ""
+    return next((base.__name__ for base in cls.__mro__ if is_torch_nn(base) and base is not nn.Module), "")
+
+
+def is_torch_nn(cls: type) -> bool:
+    """Whether a class is one of torch's own modules."""
+    return f"{cls.__module__}.".startswith(("torch.nn.", "torch.ao.nn."))
+
+
+# -- tensors and results
+
+
+def meta_of(tensor: torch.Tensor, path: str = "") -> TensorMeta:
+    """Shape and dtype of a tensor; the device only where it is no place that a capture runs at."""
+    try:
+        shape = tuple(dim if type(dim) is int else str(dim) for dim in tensor.shape)
+    except RuntimeError:  # a nested tensor has no shape, an uninitialised parameter none yet
+        shape = ()
+    device = "" if tensor.device.type in ("cpu", "meta") else str(tensor.device)
+    return TensorMeta(shape, short_dtype(tensor.dtype), path, device)
+
+
+def short_dtype(dtype: torch.dtype) -> str:
+    """The abbreviation that torch uses."""
+    return dtype_abbrs.get(dtype) or str(dtype).removeprefix("torch.")
+
+
+def short_meta(meta: TensorMeta) -> str:
+    """A tensor as it is written in specs and results, ``f32[1, 3]``."""
+    return f"{meta.dtype}[{', '.join(map(str, meta.shape))}]"
+
+
+def tensors_in(value: Any, path: str = "") -> tuple[TensorMeta, ...]:
+    """The tensors in a result, with the path each stands at: ``[0]``, ``['out']``, ``.logits``."""
+    if isinstance(value, torch.Tensor):
+        return (meta_of(value, path),)
+    return tuple(meta for key, item in _items(value) for meta in tensors_in(item, path + key))
+
+
+def _items(value: Any) -> list[tuple[str, Any]]:
+    """What a result is made of, by path."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        found = [(f".{entry.name}", getattr(value, entry.name, None)) for entry in dataclasses.fields(value)]
+        return [entry for entry in found if entry[1] is not None]
+    if isinstance(value, Mapping):
+        return [(f"[{key!r}]", item) for key, item in value.items()]
+    if isinstance(value, list | tuple):
+        return [(f"[{number}]", item) for number, item in enumerate(value)]
+    return []
+
+
+# -- arguments
+
+
+def text(value: Any, node_text: Callable[[fx.Node], str] = str) -> str:
+    """A value as short text, nodes as ``node_text`` writes them."""
+    written = _text(value, node_text)
+    return written if len(written) <= MOST else written[: MOST - 1] + "…"
+
+
+def argument_text(
+    args: Sequence[Any], kwargs: Mapping[str, Any], node_text: Callable[[fx.Node], str]
+) -> tuple[str, str]:
+    """The positional and the keyword arguments of a call as text."""
+    return (
+        _cut(", ".join(_text(arg, node_text) for arg in args)),
+        _cut(", ".join(f"{key}={_text(arg, node_text)}" for key, arg in kwargs.items())),
+    )
+
+
+def _cut(written: str) -> str:
+    return written if len(written) <= MOST else written[: MOST - 1] + "…"
+
+
+def _text(value: Any, node_text: Callable[[fx.Node], str]) -> str:
+    def inner(item: Any) -> str:
+        return _text(item, node_text)
+
+    if isinstance(value, fx.Node):
+        return node_text(value)
+    if isinstance(value, torch.Tensor):
+        return short_meta(meta_of(value))
+    if isinstance(value, str | bytes | bool | float | complex | torch.dtype | torch.device | torch.layout):
+        return repr(value)
+    if isinstance(value, slice):
+        ends = ["" if end is None else inner(end) for end in (value.start, value.stop, value.step)]
+        return ":".join(ends if ends[2] else ends[:2])
+    if value is ...:
+        return "..."
+    if isinstance(value, torch.Size):
+        return f"Size([{', '.join(map(inner, value))}])"
+    if isinstance(value, tuple) and type(value).__name__ not in ("tuple", "immutable_tuple"):
+        return f"{type(value).__name__}({', '.join(map(inner, value))})"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(inner, value))}{',' * (len(value) == 1)})"
+    if isinstance(value, list):
+        return f"[{', '.join(map(inner, value))}]"
+    if isinstance(value, set | frozenset):
+        return f"{{{', '.join(sorted(map(inner, value)))}}}"
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        entries = (f"{key[1:]}={inner(item)}" for key, item in _items(value))
+        return f"{type(value).__name__}({', '.join(entries)})"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{key!r}: {inner(item)}' for key, item in value.items())}}}"
+    if isinstance(value, enum.Enum):
+        return f"{type(value).__name__}.{value.name}"
+    if value is None or isinstance(value, int | torch.SymInt | torch.SymFloat | torch.SymBool):
+        return str(value)
+    if isinstance(value, type):
+        return value.__name__
+    if callable(value) and hasattr(value, "__name__") and not isinstance(value, nn.Module):
+        return function_name(value)
+    return type(value).__name__  # its repr may hold an address, a path or values
+
+
+# -- operators
+
+
+def function_name(function: Callable[..., Any]) -> str:
+    """A function as torch prints targets, by its public name: ``operator.add``, ``torch.nn.functional.gelu``."""
+    try:
+        name = fx.node._get_qualified_name(function)  # what `Node.format_node` and `Graph.print_tabular` print
+    except (RuntimeError, AttributeError):  # a lambda, a partial: things without a home
+        name = getattr(function, "__name__", type(function).__name__)
+    short = name.rpartition(".")[2]
+    if getattr(functional, short, None) is function and not name.startswith("torch.conv"):
+        return f"torch.nn.functional.{short}"
+    name = name.removeprefix("_") if name.startswith("_operator.") else name
+    return re.sub(r" at 0x[0-9a-f]+", "", name)
+
+
+_INPLACE = frozenset(
+    f"i{name}"
+    for name in (
+        "add",
+        "sub",
+        "mul",
+        "truediv",
+        "floordiv",
+        "mod",
+        "pow",
+        "matmul",
+        "and",
+        "or",
+        "xor",
+        "lshift",
+        "rshift",
+    )
+)
+
+
+def kind_of(name: str) -> str:
+    """The short name a box shows for a function: without in-place marks and Python's own spelling."""
+    plain = name.strip("_") or name
+    plain = plain[1:] if plain in _INPLACE else plain
+    return "div" if plain == "truediv" else plain
+
+
+def writes_in_place(node: fx.Node, module: nn.Module | None) -> bool:
+    """Whether an operator writes into an argument, by its name and arguments."""
+    if node.op == "call_module":
+        return getattr(module, "inplace", False) is True
+    if node.op not in ("call_function", "call_method"):
+        return False
+    name = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", "")
+    plain = name.strip("_")
+    if node.kwargs.get("inplace") is True or node.kwargs.get("out") is not None:
+        return True
+    return plain in _INPLACE or plain == "setitem" or (name.endswith("_") and not name.endswith("__"))

@@ -1,0 +1,206 @@
+"""A capture from end to end: build, trace, probe, find bodies, measure, and write it all down as a record."""
+
+from __future__ import annotations
+
+import importlib.util
+import platform
+import traceback
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import fx, nn
+
+import sphinx_fxgraph
+from sphinx_fxgraph.capture import symbolic
+from sphinx_fxgraph.capture.bodies import find_bodies
+from sphinx_fxgraph.capture.build import Built, build
+from sphinx_fxgraph.capture.errors import CaptureError, place
+from sphinx_fxgraph.capture.measure import measure, run_totals
+from sphinx_fxgraph.capture.naming import short_meta
+from sphinx_fxgraph.capture.probe import ProbeError, probe
+from sphinx_fxgraph.capture.untouched import untouched
+from sphinx_fxgraph.record import Failure, Record, join
+from sphinx_fxgraph.sources import class_files, depends_on, portable
+from sphinx_fxgraph.spec import Call, GraphSpec, parse_target
+
+_MOST_REAL_BYTES = 4 << 30
+"""A model with more parameters is not built for real when it fails on meta: that would end the process."""
+_MOST_CHARACTERS = 500
+
+
+def record_spec(spec: GraphSpec) -> Record:
+    """The record of a spec. What the model's code does wrong is a `Failure` in it.
+
+    A model that was built on meta and cannot run there is built and run once more for real.
+    """
+    try:
+        built = build(spec)
+        record = _record_built(built, spec)
+        if record.failure and built.device == "meta" and spec.device == "auto" and _may_be_real(record):
+            built = build(replace(spec, device="cpu"))
+            record = _record_built(built, spec)
+    except CaptureError as error:
+        return _failed(spec, error)
+    return record
+
+
+def _record_built(built: Built, spec: GraphSpec) -> Record:
+    args, kwargs = built.inputs()
+    return record_model(built.model, args, kwargs, spec=spec)
+
+
+def _may_be_real(record: Record) -> bool:
+    assert record.failure is not None
+    about_meta = record.failure.stage == "probe" or "meta" in record.failure.message
+    return about_meta and record.totals.bytes <= _MOST_REAL_BYTES
+
+
+def record_model(
+    model: nn.Module,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    *,
+    spec: GraphSpec | None = None,
+    tracer: str = "symbolic",
+) -> Record:
+    """The record of a model that is called with ``args`` and ``kwargs``; the model is left as it was.
+
+    Args:
+        model: on the meta device or a real one.
+        args: tensors on the same device, and anything else that ``forward`` takes.
+        kwargs: the same by name.
+        spec: what the record says it was made from; its mode, method and leaf patterns are followed.
+        tracer: only ``symbolic`` as yet.
+
+    Returns:
+        The record; where tracing or running fails, with a `Failure` and the graph as far as it is known.
+    """
+    asked = spec or GraphSpec(target="")
+    with untouched(model), torch.no_grad():
+        model.train(asked.mode == "train")
+        trace = symbolic.trace(model, args, kwargs, asked.leaf, asked.method)
+        failure = _trace_failure(trace.error) if trace.error else None
+        try:
+            probe(model, trace.graph, trace.inputs)
+        except ProbeError as error:
+            failure = failure or _probe_failure(error)
+        found = find_bodies(model, trace)
+        modules, ties, totals = measure(model, found.used)
+    if failure is None:
+        macs, activations = run_totals(trace.graph)
+        totals = replace(totals, macs=macs, activation_bytes=activations)
+    sources, distributions = depends_on(class_files({type(module) for module in model.modules()}))
+    record = Record(
+        spec=spec.to_dict() if spec else {},
+        tracer=tracer,
+        root=found.root,
+        bodies=found.bodies,
+        modules=modules,
+        ties=ties,
+        totals=totals,
+        output=_output(trace.graph),
+        failure=failure,
+        sources=sources,
+        distributions=distributions,
+        made_by=_made_by(),
+    )
+    return replace(record, failure=replace(failure, node=_failed_node(record))) if failure else record
+
+
+def _output(graph: fx.Graph) -> str:
+    """What the model returns; empty where it was not reached."""
+    last = next(iter(reversed(graph.nodes)), None)
+    if last is None or last.op != "output" or "outputs" not in last.meta:
+        return ""
+    return last.meta["result"] or short_meta(last.meta["outputs"][0])
+
+
+def _made_by() -> dict[str, str]:
+    return {
+        "python": platform.python_version(),
+        "sphinx-fxgraph": sphinx_fxgraph.__version__,
+        "torch": torch.__version__,
+    }
+
+
+# -- failures
+
+
+def _trace_failure(error: Exception) -> Failure:
+    stage = "input" if isinstance(error, symbolic.ArgumentError) else "trace"
+    return Failure(stage, type(error).__name__, _said(error), *place(error))
+
+
+def _probe_failure(error: ProbeError) -> Failure:
+    """The place is that of the call in the model's code, as it was traced; a leaf module's inside is not traced."""
+    cause = error.__cause__
+    assert cause is not None
+    return Failure("probe", type(cause).__name__, _said(cause), *_place_of(error.node))
+
+
+def _place_of(node: fx.Node) -> tuple[str, int]:
+    file, line = node.meta.get("source", ("", 0))
+    return portable(file) or file, line
+
+
+def _failed_node(record: Record) -> str:
+    if not record.root:
+        return ""
+    return next((join(path, node.name) for path, _, node in record.walk() if "failed" in node.marks), "")
+
+
+def _said(error: BaseException) -> str:
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 1] + "…"
+
+
+def _failed(spec: GraphSpec, error: CaptureError) -> Record:
+    """The record of a model that could not be built, with the files that a mended one would come from."""
+    cause = error.__cause__
+    sources, distributions = depends_on({*_files(error), *_target_files(spec)})
+    return Record(
+        spec=spec.to_dict(),
+        tracer="symbolic",
+        failure=Failure(
+            error.stage,
+            type(cause or error).__name__,
+            error.message,
+            error.file,
+            error.line,
+            transient=error.transient,
+        ),
+        sources=sources,
+        distributions=distributions,
+        made_by=_made_by(),
+    )
+
+
+def _files(error: BaseException) -> Iterable[str]:
+    """The files that an exception and its causes went through."""
+    causes: list[BaseException] = [error]
+    while (cause := causes[-1].__cause__ or causes[-1].__context__) is not None:
+        causes.append(cause)
+    for each in causes:
+        if isinstance(each, SyntaxError) and each.filename:
+            yield each.filename
+        yield from (frame.filename for frame in traceback.extract_tb(each.__traceback__))
+
+
+def _target_files(spec: GraphSpec) -> Iterable[str]:
+    """The files of the modules that the target names."""
+    tree = parse_target(spec.target) if spec.target else None
+    name = tree.function if isinstance(tree, Call) else tree
+    parts = [*(name.module or "").split("."), *name.qualname.split(".")] if name else []
+    module = ""
+    for part in filter(None, parts):
+        module = join(module, part)
+        try:
+            found = importlib.util.find_spec(module)
+        except Exception:  # noqa: BLE001 - finding a name imports its parents, which may raise anything
+            return
+        if found is None:
+            return
+        if found.has_location and found.origin:
+            yield found.origin

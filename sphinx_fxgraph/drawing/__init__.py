@@ -1,0 +1,1 @@
+"""From a record to pictures and text. Knows neither torch nor Sphinx."""
