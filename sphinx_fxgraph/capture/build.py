@@ -1,0 +1,238 @@
+"""From a spec to a model and to what it is called with: on meta first, for real if it must.
+
+On the meta device tensors have a shape and no values, so that a model of any size is built in no time. A constructor
+that asks for values raises there, and is run again on the CPU.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils import _pytree  # what torch.fx itself uses for nested values
+
+from sphinx_fxgraph.capture.errors import CaptureError, Stage, failed_call, suggestion
+from sphinx_fxgraph.capture.resolve import resolve
+from sphinx_fxgraph.spec import (
+    CODE_FILE,
+    DTYPES,
+    Arguments,
+    Call,
+    Dict,
+    GraphSpec,
+    List,
+    Literal,
+    Name,
+    Tensor,
+    Tuple,
+    Value,
+    parse_inputs,
+    parse_target,
+)
+
+__all__ = ["Built", "CaptureError", "build", "resolve"]
+
+_DEVICES = {"auto": ("meta", "cpu"), "meta": ("meta",), "cpu": ("cpu",)}
+
+
+@dataclass(frozen=True)
+class Built:
+    """A model, and where its tensors are."""
+
+    spec: GraphSpec
+    model: nn.Module
+    """The model, or the part of it that the spec means, in the mode and dtype of the spec."""
+    device: str
+    """``meta`` or ``cpu``; what the inputs must be on."""
+    names: Mapping[str, Any] = field(default_factory=dict)
+    """What the directive's code has set."""
+
+    def inputs(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Positional and keyword arguments for the call of the model.
+
+        Raises:
+            CaptureError: stage ``input`` or ``import``.
+        """
+        with _seeded(self.spec.seed):
+            values = _Values("input", self.device, self.spec)
+            if "inputs" in self.names:
+                args, kwargs = _arguments(self.names["inputs"])
+            else:
+                tree = parse_inputs(self.spec.inputs)
+                args, kwargs = values.arguments(tree) if isinstance(tree, Arguments) else _arguments(values.of(tree))
+        if self.device == "meta":  # a function may have brought real tensors along
+            args, kwargs = _pytree.tree_map_only(torch.Tensor, lambda tensor: tensor.to("meta"), (args, kwargs))
+        return args, kwargs
+
+
+def build(spec: GraphSpec) -> Built:
+    """The model of a spec, on the first device that its constructor works on.
+
+    Raises:
+        CaptureError: stage ``import`` or ``build``.
+    """
+    if spec.device not in _DEVICES:
+        raise CaptureError("build", f"':device: {spec.device}' is not there yet; write auto, meta or cpu")
+    *first, last = _DEVICES[spec.device]
+    for device in first:
+        try:
+            return _build_on(device, spec)
+        except CaptureError as error:
+            if error.stage == "import":
+                raise
+    return _build_on(last, spec)
+
+
+def _build_on(device: str, spec: GraphSpec) -> Built:
+    with _seeded(spec.seed):
+        names = _run(spec.code, device) if spec.code else {}
+        model = names["model"] if "model" in names else _Values("build", device, spec).model(parse_target(spec.target))
+    if not isinstance(model, nn.Module):
+        who = "the code's model" if "model" in names else spec.target
+        raise CaptureError("build", f"{who} is {_a(model)}, no torch.nn.Module; {_RIGHT_TARGET}")
+    if device == "meta":
+        _check_meta(model)
+    if spec.submodule:
+        model = _submodule(model, spec.submodule)
+    if spec.method and not callable(getattr(model, spec.method, None)):
+        close = suggestion(spec.method, dir(model))
+        raise CaptureError("build", f"{type(model).__name__} has no method {spec.method!r}{close}")
+    model.train(spec.mode == "train")
+    if spec.dtype:
+        model.to(dtype=getattr(torch, DTYPES[spec.dtype]))
+    return Built(spec, model, device, names)
+
+
+_RIGHT_TARGET = "name a class, a function that returns the model, or the model itself"
+
+
+def _a(value: object) -> str:
+    return f"the class {value.__qualname__}" if isinstance(value, type) else f"of type {type(value).__qualname__}"
+
+
+def _submodule(model: nn.Module, path: str) -> nn.Module:
+    try:
+        return model.get_submodule(path)
+    except AttributeError:
+        close = suggestion(path, (name for name, _ in model.named_modules()))
+        raise CaptureError("build", f"{type(model).__name__} has no submodule {path!r}{close}") from None
+
+
+def _check_meta(model: nn.Module) -> None:
+    """An instance that is used as it is, loaded weights and tables made from values are real; then all must be."""
+    for name, tensor in [*model.named_parameters(), *model.named_buffers()]:
+        if not tensor.is_meta:
+            raise CaptureError("build", f"{name!r} holds values, it is not on meta; write ':device: cpu'")
+
+
+def _run(code: str, device: str) -> dict[str, Any]:
+    """What the code of a directive sets. Imports run first and on no device: a module is shared by all that follows."""
+    names: dict[str, Any] = {"__name__": CODE_FILE}
+    try:
+        tree = ast.parse(code, CODE_FILE)
+        imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+        for node in imports:
+            with contextlib.suppress(ImportError):  # the code may put the folder on sys.path first
+                exec(compile(ast.Module([node], []), CODE_FILE, "exec"), names)  # noqa: S102 - the author's own code
+        with torch.device(device):
+            exec(compile(tree, CODE_FILE, "exec"), names)  # noqa: S102 - the author's own code
+    except (Exception, SystemExit) as error:
+        raise failed_call("build", "the directive's code", error) from error
+    return names
+
+
+@contextlib.contextmanager
+def _seeded(seed: int) -> Iterator[None]:
+    """Random numbers from the seed, and afterwards as if none had been drawn."""
+    state = random.getstate()
+    try:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            random.seed(seed)
+            yield
+    finally:
+        random.setstate(state)
+
+
+def _arguments(given: object) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """What a function or the code gave as the inputs: one argument, a tuple, a dict, or a tuple and a dict."""
+    if isinstance(given, dict):
+        return (), given
+    if not isinstance(given, tuple):
+        return (given,), {}
+    if len(given) == 2 and isinstance(given[0], tuple | list) and isinstance(given[1], dict):
+        return tuple(given[0]), given[1]
+    return given, {}
+
+
+class _Values:
+    """Makes the values of an expression on a device."""
+
+    def __init__(self, stage: Stage, device: str, spec: GraphSpec) -> None:
+        self.stage: Stage = stage
+        self.device = device
+        self.dtype = spec.dtype
+
+    def model(self, target: Name | Call) -> object:
+        """The value of a target: what is named, or what calling it gives."""
+        value = self.of(target)
+        if isinstance(target, Name) and not isinstance(value, nn.Module) and callable(value):
+            return self.call(target, value, (), {})
+        return value
+
+    def of(self, value: Value) -> Any:
+        """The value of any expression."""
+        match value:
+            case Literal():
+                return value.value
+            case List():
+                return [self.of(item) for item in value.items]
+            case Tuple():
+                return tuple(self.of(item) for item in value.items)
+            case Dict():
+                return {key.value: self.of(item) for key, item in value.items}
+            case Name():
+                return resolve(value)
+            case Call():
+                return self.call(value.function, resolve(value.function), *self.arguments(value.arguments))
+            case Tensor():
+                return self.tensor(value)
+
+    def arguments(self, arguments: Arguments) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Positional and keyword arguments of a call."""
+        return tuple(map(self.of, arguments.args)), {key: self.of(value) for key, value in arguments.kwargs}
+
+    def call(self, name: Name, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What a function returns; only it runs on the device, no import that came before."""
+        try:
+            with torch.device(self.device):
+                return function(*args, **kwargs)
+        except (Exception, SystemExit) as error:
+            raise failed_call(self.stage, str(name), error, function) from error
+
+    def tensor(self, tensor: Tensor) -> torch.Tensor:
+        """A random tensor; floats are normally distributed, integers 0 or 1, where no range is given."""
+        short = self.dtype if self.dtype and tensor.dtype == "f32" else tensor.dtype
+        dtype = getattr(torch, DTYPES[short])
+        try:
+            if self.device == "meta":
+                return torch.empty(tensor.shape, dtype=dtype, device="meta")
+            return _random(tensor, dtype)
+        except (RuntimeError, MemoryError, OverflowError, TypeError) as error:
+            raise failed_call(self.stage, str(tensor), error) from error
+
+
+def _random(tensor: Tensor, dtype: torch.dtype) -> torch.Tensor:
+    if not (dtype.is_floating_point or dtype.is_complex):
+        high = 2 if tensor.high is None else min(int(tensor.high), 2**63 - 1)  # randint draws signed 64-bit integers
+        return torch.randint(int(tensor.low or 0), high, tensor.shape).to(dtype)
+    wide = dtype if dtype.itemsize >= 8 else torch.float32  # not every generator knows the small dtypes
+    if tensor.high is None or tensor.low is None:
+        return torch.randn(tensor.shape, dtype=wide).to(dtype)
+    return (tensor.low + (tensor.high - tensor.low) * torch.rand(tensor.shape, dtype=wide)).to(dtype)

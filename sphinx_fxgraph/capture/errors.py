@@ -1,0 +1,122 @@
+"""Why a capture stopped, in words for the author of the page: the stage, what to write instead, file and line."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import sysconfig
+import traceback
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+
+import sphinx_fxgraph
+from sphinx_fxgraph.sources import portable
+from sphinx_fxgraph.spec import CODE_FILE
+
+Stage = Literal["import", "build", "input", "trace", "probe", "limit"]
+
+_MOST_CHARACTERS = 500
+
+
+class CaptureError(Exception):
+    """A capture ends here. ``__cause__`` is what the model's own code raised, if it did.
+
+    Args:
+        stage: the warning's subtype.
+        message: one line for the author.
+        cause: names the place where ``file`` and ``line`` do not.
+        transient: whether another machine, or this one another time, may give another result.
+    """
+
+    def __init__(
+        self, stage: Stage, message: str, *, cause: BaseException | None = None, transient: bool = False
+    ) -> None:
+        super().__init__(message)
+        self.stage = stage
+        self.message = message
+        self.transient = transient
+        self.file, self.line = place(cause) if cause else ("", 0)
+
+
+def place(error: BaseException) -> tuple[str, int]:
+    """File (package-relative) and line of the deepest frame in the model's code: not ours, torch's or Python's own."""
+    if isinstance(error, SyntaxError) and error.filename:
+        found = [(error.filename, error.lineno or 0)]
+    else:
+        found = [(frame.filename, frame.lineno or 0) for frame in traceback.extract_tb(error.__traceback__)]
+    for file, line in reversed(found):
+        if file == CODE_FILE:
+            return file, line
+        if not file.startswith("<") and not _is_foreign(Path(file)):
+            return portable(file), line
+    return "", 0
+
+
+_PATHS = sysconfig.get_paths()
+_INSTALLED = tuple(Path(_PATHS[name]) for name in ("purelib", "platlib"))
+_FOREIGN = tuple(Path(str(package.__file__)).parent for package in (torch, sphinx_fxgraph))
+
+
+def _is_foreign(file: Path) -> bool:
+    if any(file.is_relative_to(folder) for folder in _FOREIGN):
+        return True
+    installed = "site-packages" in file.parts or any(file.is_relative_to(folder) for folder in _INSTALLED)
+    return not installed and file.is_relative_to(_PATHS["stdlib"])
+
+
+def said(error: BaseException) -> str:
+    """An exception in one line."""
+    text = " ".join(str(error).split())
+    text = text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 1] + "…"
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def failed_call(stage: Stage, name: str, error: BaseException, function: Any = None) -> CaptureError:
+    """The error for something of the model's that raised, ``function`` if it can be asked for its parameters."""
+    if isinstance(error, CaptureError):
+        return error
+    if isinstance(error, MemoryError) or "allocate memory" in str(error):
+        return CaptureError(
+            "limit", f"{name} needs more memory than there is: {said(error)}", cause=error, transient=True
+        )
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        return not_installed(name, error)
+    hint = ""
+    if function is not None and isinstance(error, TypeError) and len(traceback.extract_tb(error.__traceback__)) == 1:
+        hint = _needed(name, function)
+    return CaptureError(stage, f"{name} raised {said(error)}{hint}", cause=error)
+
+
+def not_installed(name: str, error: ModuleNotFoundError) -> CaptureError:
+    """The error for a module that is missing; ``name`` is what asked for it."""
+    missing = error.name or ""
+    top = missing.partition(".")[0]
+    if top == name.partition(".")[0] and top != missing:  # a part of the package itself: not a matter of this machine
+        return CaptureError("import", f"{name} cannot be imported: no module {missing!r}", cause=error)
+    asked = "" if name == missing or name.startswith(f"{missing}.") else f", which {name} imports"
+    hint = f"no module {missing!r}{asked}; install its distribution, or put its folder on sys.path in conf.py"
+    return CaptureError("import", hint, cause=error, transient=True)
+
+
+def _needed(name: str, function: Any) -> str:
+    """A right way to call it, ``; write pkg.Net(width=...)``."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return ""
+    needed = [
+        f"{parameter.name}=..."
+        for parameter in parameters
+        if parameter.default is parameter.empty
+        and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    ]
+    return f"; write {name}({', '.join(needed)})"
+
+
+def suggestion(word: str, words: Iterable[str]) -> str:
+    """The public word that is nearest to what was written, as the end of a message; empty if none is near."""
+    close = difflib.get_close_matches(word, sorted({each for each in words if not each.startswith("_")}), 1)
+    return f"; did you mean {close[0]}?" if close else ""

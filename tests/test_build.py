@@ -1,0 +1,376 @@
+"""From a spec to a model and its inputs, and what an author is told where that fails."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+nn = torch.nn
+
+from sphinx_fxgraph.capture.build import CaptureError, build, resolve  # noqa: E402 - it imports torch
+from sphinx_fxgraph.spec import GraphSpec, Name  # noqa: E402 - as above
+
+pytestmark = pytest.mark.torch
+
+NETS = '''
+import torch
+from torch import nn
+
+MEAN = torch.tensor([1.0, 2.0])
+
+class Net(nn.Module):
+    def __init__(self, width=4, act=nn.ReLU):
+        super().__init__()
+        self.encoder = nn.Sequential(nn.Linear(3, width), act())
+        self.head = nn.Linear(width, 2)
+
+    def forward(self, x):
+        return self.head(self.encoder(x))
+
+class Wide(nn.Module):
+    def __init__(self, width, heads, *, bias=True):
+        super().__init__()
+        if width % heads:
+            raise ValueError(f"{heads} heads do not divide\\na width of {width}")
+
+class Values(nn.Module):
+    """Asks for values while it is built, as models with drop path rates do."""
+    def __init__(self):
+        super().__init__()
+        self.rates = [rate.item() for rate in torch.linspace(0, 1, 3)]
+        self.linear = nn.Linear(3, 2)
+        self.noise = torch.rand(2).tolist()
+
+class Mixed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(3, 2)
+        self.register_buffer("table", torch.zeros(2, device="cpu"))
+
+INSTANCE = Net(5)
+PLAIN = nn.ReLU()
+
+def with_config():
+    return Net(), {}
+
+def batch():
+    return torch.zeros(2, 3)
+
+def batch_tuple():
+    return torch.zeros(2, 3), 5
+
+def batch_dict():
+    return {"x": torch.zeros(2, 3)}
+
+def batch_both():
+    return [torch.zeros(2, 3)], {"scale": 2}
+
+def batch_fails():
+    raise KeyError("no data")
+'''
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str], None]]:
+    """A package ``netpkg`` of the test's own; call it to add a file."""
+    folder = tmp_path / "netpkg"
+    folder.mkdir()
+
+    def add(name: str, text: str) -> None:
+        (folder / name).write_text(dedent(text), encoding="utf-8")
+
+    add("__init__.py", "")
+    add("nets.py", NETS)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield add
+    for name in [name for name in sys.modules if name.partition(".")[0] == "netpkg"]:
+        del sys.modules[name]
+
+
+def error_of(target: str = "", inputs: str | None = None, **options: Any) -> CaptureError:
+    """What building a spec, and its inputs where some are given, raises."""
+    spec = GraphSpec.parse(target, inputs or "", **options)
+    if inputs is None:
+        with pytest.raises(CaptureError) as caught:
+            build(spec)
+        return caught.value
+    built = build(spec)
+    with pytest.raises(CaptureError) as caught:
+        built.inputs()
+    return caught.value
+
+
+# -- names
+
+
+def test_attribute_comes_before_module(package: Callable[[str, str], None]) -> None:
+    package("__init__.py", "from netpkg.alexnet import alexnet")
+    package("alexnet.py", "class AlexNet: pass\ndef alexnet(): pass")
+    assert resolve(Name(None, "netpkg.alexnet")).__name__ == "alexnet"  # type: ignore[attr-defined]
+    # Both are called alexnet, and only the module has the class.
+    assert resolve(Name(None, "netpkg.alexnet.AlexNet")) is sys.modules["netpkg.alexnet"].AlexNet
+    assert resolve(Name("netpkg.alexnet", "AlexNet")) is sys.modules["netpkg.alexnet"].AlexNet
+
+
+def test_name_that_is_not_there(package: Callable[[str, str], None]) -> None:
+    error = error_of("netpkg.nets.Nett")
+    assert (error.stage, error.transient) == ("import", False)
+    assert error.message == "netpkg.nets has no 'Nett'; did you mean Net?"
+    assert "did you mean nets?" in error_of("netpkg.netz.Net").message
+    assert "no module 'netpkg.netz'" in error_of("netpkg.netz:Net").message
+
+
+def test_missing_distribution_is_named_and_tried_again(package: Callable[[str, str], None]) -> None:
+    error = error_of("nowhere_to_be_found.models.Net")
+    assert (error.stage, error.transient) == ("import", True)
+    assert "'nowhere_to_be_found'" in error.message
+
+    package("needs.py", "import torch\nimport nowhere_to_be_found.inner")
+    error = error_of("netpkg.needs.Net")
+    assert (error.stage, error.transient) == ("import", True)
+    assert "'nowhere_to_be_found', which netpkg.needs imports" in error.message
+    assert (error.file, error.line) == ("netpkg/needs.py", 2)
+
+
+def test_import_that_raises(package: Callable[[str, str], None]) -> None:
+    package("broken.py", "x = 1\ny = x.nothing\n")
+    error = error_of("netpkg.broken.Net")
+    assert (error.stage, error.transient) == ("import", False)
+    assert "importing netpkg.broken raised AttributeError: 'int' object has no attribute 'nothing'" in error.message
+    assert (error.file, error.line) == ("netpkg/broken.py", 2)
+
+    package("torn.py", "class Net:\n    def f(self:\n")
+    error = error_of("netpkg.torn.Net")
+    assert "SyntaxError" in error.message
+    assert (error.file, error.line) == ("netpkg/torn.py", 2)
+
+    package("exits.py", "raise SystemExit(3)")
+    assert "SystemExit: 3" in error_of("netpkg.exits.Net").message
+
+
+# -- models
+
+
+def test_builds_on_meta(package: Callable[[str, str], None]) -> None:
+    built = build(GraphSpec.parse("netpkg.nets:Net(width=6, act=torch.nn.GELU)"))
+    assert built.device == "meta"
+    assert all(parameter.is_meta for parameter in built.model.parameters())
+    assert built.model.head.in_features == 6
+    assert isinstance(built.model.encoder[1], nn.GELU)
+    assert not built.model.training
+
+
+def test_builds_for_real_where_the_constructor_asks_for_values(package: Callable[[str, str], None]) -> None:
+    first = build(GraphSpec.parse("netpkg.nets.Values"))
+    second = build(GraphSpec.parse("netpkg.nets.Values"))
+    other = build(GraphSpec.parse("netpkg.nets.Values", seed=1))
+    assert first.device == "cpu"
+    assert torch.equal(first.model.linear.weight, second.model.linear.weight)
+    assert first.model.noise == second.model.noise != other.model.noise
+    assert "meta" in error_of("netpkg.nets.Values", device="meta").message
+
+
+def test_constants_of_a_module_stay_real(package: Callable[[str, str], None]) -> None:
+    build(GraphSpec.parse("netpkg.nets.Net"))
+    code = "from netpkg import nets\nmodel = nets.Net()"
+    build(GraphSpec.parse(code=code))
+    assert sys.modules["netpkg.nets"].MEAN.tolist() == [1.0, 2.0]
+
+
+def test_instance_is_used_as_it_is(package: Callable[[str, str], None]) -> None:
+    built = build(GraphSpec.parse("netpkg.nets.INSTANCE", "f32[2, 3]"))
+    assert built.model is sys.modules["netpkg.nets"].INSTANCE
+    assert built.device == "cpu"
+    args, _ = built.inputs()
+    assert built.model(*args).shape == (2, 2)
+
+
+def test_partly_real_model_is_built_for_real(package: Callable[[str, str], None]) -> None:
+    assert build(GraphSpec.parse("netpkg.nets.Mixed")).device == "cpu"
+    assert "'table' holds values" in error_of("netpkg.nets.Mixed", device="meta").message
+
+
+def test_options(package: Callable[[str, str], None]) -> None:
+    built = build(GraphSpec.parse("netpkg.nets.Net", mode="train", dtype="bf16", submodule="encoder.0", device="cpu"))
+    assert isinstance(built.model, nn.Linear)
+    assert built.model.training
+    assert built.model.weight.dtype == torch.bfloat16
+    assert built.model.weight.device.type == "cpu"
+
+
+def test_options_that_lead_nowhere(package: Callable[[str, str], None]) -> None:
+    error = error_of("netpkg.nets.Net", submodule="encode.0")
+    assert error.stage == "build"
+    assert "no submodule 'encode.0'; did you mean encoder.0" in error.message
+    assert "no method 'forwards'; did you mean forward?" in error_of("netpkg.nets.Net", method="forwards").message
+
+
+def test_constructor_that_raises(package: Callable[[str, str], None]) -> None:
+    error = error_of("netpkg.nets.Wide(10, heads=3)")
+    assert (error.stage, error.transient) == ("build", False)
+    assert error.message == "netpkg.nets.Wide raised ValueError: 3 heads do not divide a width of 10"
+    assert error.file == "netpkg/nets.py"
+    assert 'raise ValueError(f"{heads}' in NETS.splitlines()[error.line - 1]
+    assert isinstance(error.__cause__, ValueError)
+
+
+def test_missing_arguments_are_shown(package: Callable[[str, str], None]) -> None:
+    error = error_of("netpkg.nets.Wide")
+    assert error.stage == "build"
+    assert error.message.endswith("; write netpkg.nets.Wide(width=..., heads=...)")
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("netpkg.nets.MEAN", "netpkg.nets.MEAN is of type Tensor, no torch.nn.Module"),
+        ("netpkg.nets.with_config", "is of type tuple, no torch.nn.Module"),
+        ("netpkg.nets", "is of type module"),
+        ("builtins.type(netpkg.nets.INSTANCE)", "is the class Net"),
+    ],
+)
+def test_target_that_is_no_model(package: Callable[[str, str], None], target: str, words: str) -> None:
+    error = error_of(target)
+    assert error.stage == "build"
+    assert words in error.message
+    assert "name a class, a function that returns the model, or the model itself" in error.message
+
+
+# -- inputs
+
+
+def inputs_of(text: str, target: str = "netpkg.nets.PLAIN", **options: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    return build(GraphSpec.parse(target, text, **options)).inputs()
+
+
+def test_inputs_on_meta(package: Callable[[str, str], None]) -> None:
+    args, kwargs = inputs_of("[f32[2, 3]], {'y': (i64[3] < 9,)}, z=b8[]", "netpkg.nets.Net")
+    assert [type(arg) for arg in args] == [list, dict]
+    tensors = [args[0][0], args[1]["y"][0], kwargs["z"]]
+    assert all(tensor.is_meta for tensor in tensors)
+    assert [tuple(tensor.shape) for tensor in tensors] == [(2, 3), (3,), ()]
+    assert [tensor.dtype for tensor in tensors] == [torch.float32, torch.int64, torch.bool]
+
+
+def test_values(package: Callable[[str, str], None]) -> None:
+    (floats, bits, ids, unit, flags, scalar), _ = inputs_of(
+        "f32[1000], i64[1000], 5 <= i32[1000] < 9, -1 <= f64[1000] <= 1, b8[1000], f32[]", device="cpu"
+    )
+    assert floats.min() < 0 < floats.max()
+    assert set(bits.tolist()) == {0, 1}
+    assert set(ids.tolist()) == {5, 6, 7, 8}
+    assert ids.dtype == torch.int32
+    assert -1 <= unit.min() < 0 < unit.max() < 1
+    assert unit.dtype == torch.float64
+    assert set(flags.tolist()) == {True, False}
+    assert scalar.dim() == 0
+
+
+def test_values_come_from_the_seed_alone(package: Callable[[str, str], None]) -> None:
+    torch.manual_seed(1)
+    random.seed(1)
+    before = torch.random.get_rng_state(), random.getstate()
+    first, second, other = (inputs_of("f32[4]", seed=seed, device="cpu")[0][0] for seed in (0, 0, 1))
+    assert torch.equal(first, second)
+    assert not torch.equal(first, other)
+    assert torch.equal(torch.random.get_rng_state(), before[0])
+    assert random.getstate() == before[1]
+
+
+@pytest.mark.parametrize(
+    "dtype", ["f64", "f16", "bf16", "i8", "i16", "u8", "u16", "u32", "u64", "c32", "c64", "c128", "f8e4m3fn", "f8e5m2"]
+)
+def test_every_dtype_can_be_an_input(package: Callable[[str, str], None], dtype: str) -> None:
+    (tensor,), _ = inputs_of(f"{dtype}[2, 3]", device="cpu")
+    assert tensor.shape == (2, 3)
+    assert tensor.device.type == "cpu"
+
+
+def test_dtype_option_casts_f32_inputs_alone(package: Callable[[str, str], None]) -> None:
+    (x, y, z), _ = inputs_of("f32[2], f64[2], i64[2]", "netpkg.nets.Net", dtype="f16")
+    assert [tensor.dtype for tensor in (x, y, z)] == [torch.float16, torch.float64, torch.int64]
+
+
+@pytest.mark.parametrize(
+    ("function", "positional", "keywords"),
+    [
+        ("batch", [(2, 3)], {}),
+        ("batch_tuple", [(2, 3), 5], {}),
+        ("batch_dict", [], {"x": (2, 3)}),
+        ("batch_both", [(2, 3)], {"scale": 2}),
+    ],
+)
+@pytest.mark.parametrize("model", ["Net", "INSTANCE"])
+def test_function_that_makes_the_inputs(
+    package: Callable[[str, str], None], model: str, function: str, positional: list[Any], keywords: dict[str, Any]
+) -> None:
+    built = build(GraphSpec.parse(f"netpkg.nets.{model}", f"netpkg.nets:{function}()"))
+    args, kwargs = built.inputs()
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            assert value.device.type == built.device
+            return tuple(value.shape)
+        return value
+
+    assert [plain(arg) for arg in args] == positional
+    assert {key: plain(value) for key, value in kwargs.items()} == keywords
+
+
+def test_inputs_that_fail(package: Callable[[str, str], None]) -> None:
+    error = error_of("netpkg.nets.Net", "netpkg.nets:batch_fails()")
+    assert error.stage == "input"
+    assert error.message == "netpkg.nets:batch_fails raised KeyError: 'no data'"
+    assert 'raise KeyError("no data")' in NETS.splitlines()[error.line - 1]
+    assert error_of("netpkg.nets.Net", "netpkg.nets:batches()").stage == "import"
+
+
+def test_too_little_memory_is_tried_again(package: Callable[[str, str], None]) -> None:
+    error = error_of("netpkg.nets.PLAIN", "f32[1_000_000, 1_000_000, 1_000]", device="cpu")
+    assert (error.stage, error.transient) == ("limit", True)
+    assert "f32[1000000, 1000000, 1000] needs more memory than there is" in error.message
+
+
+# -- code in the directive's body
+
+
+def test_code_sets_model_and_inputs(package: Callable[[str, str], None]) -> None:
+    code = """
+        import torch
+        from netpkg.nets import Net
+
+        model = Net(width=8)
+        inputs = (torch.randn(2, 3),), {"scale": 2}
+    """
+    built = build(GraphSpec.parse(code=code))
+    args, kwargs = built.inputs()
+    assert built.device == "meta"
+    assert built.model.head.in_features == 8
+    assert args[0].is_meta
+    assert kwargs == {"scale": 2}
+
+
+def test_code_beside_a_target_sets_the_inputs(package: Callable[[str, str], None]) -> None:
+    built = build(GraphSpec.parse("netpkg.nets.INSTANCE", code="import torch\ninputs = torch.zeros(2, 3)"))
+    args, _ = built.inputs()
+    assert args[0].tolist() == [[0, 0, 0], [0, 0, 0]]
+
+
+def test_code_that_raises(package: Callable[[str, str], None]) -> None:
+    error = error_of(code="\nimport torch\n\nmodel = torch.nn.Linear(3)\n")
+    assert error.stage == "build"
+    assert error.message.startswith("the directive's code raised TypeError: ")
+    assert (error.file, error.line) == ("<directive>", 4)
+
+    error = error_of(code="from netpkg.nets import Wide\nmodel = Wide(10, 3)\n")
+    assert error.file == "netpkg/nets.py"
+
+    assert "is of type int" in error_of(code="model = 3").message
+    assert error_of(code="import nowhere_to_be_found\nmodel = 1").transient
