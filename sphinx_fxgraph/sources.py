@@ -110,7 +110,7 @@ def depends_on(files: Iterable[str]) -> tuple[tuple[Source, ...], dict[str, str]
         elif site or not path.is_relative_to(_STANDARD_LIBRARY):
             name = portable(path)
             data = _read(path) if name.endswith(".py") else None  # an extension module differs by machine
-            if data is not None:
+            if data is not None and not name.startswith("sphinx_fxgraph/"):  # in a traceback, but in no model
                 sources.add(Source(name, digest(data)))
     distributions = {_normal(owner.metadata["Name"]): _release(owner.version) for owner in owners}
     return tuple(sorted(sources, key=lambda source: source.file)), dict(sorted(distributions.items()))

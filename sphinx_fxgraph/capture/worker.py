@@ -1,0 +1,209 @@
+"""The worker server: specs in, records out, each capture in a process of its own.
+
+``python -m sphinx_fxgraph.capture.worker`` imports torch once and forks a child for each request, a line of JSON on
+standard input; the answer is a line of JSON on standard output. The server itself runs no operator: a child would hang
+in OpenMP, whose threads do not survive a fork. With ``--once RESULT OUTPUT`` it makes one capture, in this process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import gc
+import importlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+from sphinx_fxgraph.capture import child, postmortem
+from sphinx_fxgraph.capture.child import Request
+from sphinx_fxgraph.record import Failure
+
+STARTUP = 60.0
+"""Seconds that a fresh process may need for importing torch."""
+_QUIET = 20.0
+"""Seconds without any work, but at most half the time limit, after which a forked child counts as hung."""
+_FORKS = hasattr(os, "fork") and sys.platform != "darwin"  # macOS: its own libraries crash in a forked child
+_BOOT = """\
+import importlib.util, sys
+spec = importlib.util.spec_from_file_location("sphinx_fxgraph", sys.argv.pop(1))
+sys.modules["sphinx_fxgraph"] = module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+from sphinx_fxgraph.capture.worker import main
+main(sys.argv[1:])
+"""
+
+
+def command(python: str) -> list[str]:
+    """The command line of a server under some interpreter.
+
+    It runs this very copy of the package, whatever that interpreter would find, and nothing else of what is installed
+    beside it. ``-P`` keeps the current folder, which may hold anything, out of the import path.
+    """
+    return [python, "-P", "-c", _BOOT, str(Path(__file__).parents[1] / "__init__.py")]
+
+
+def main(arguments: list[str]) -> None:
+    """Serve until standard input ends, or make one capture."""
+    if arguments[:1] == ["--once"]:
+        child.capture(Request(**json.loads(sys.stdin.buffer.read())), Path(arguments[1]), Path(arguments[2]))
+    with os.fdopen(os.dup(0), "rb") as requests, os.fdopen(os.dup(1), "wb") as answers:
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        os.dup2(2, 1)  # what an import prints is no answer
+        with tempfile.TemporaryDirectory(prefix="fxgraph-", ignore_cleanup_errors=True) as folder:
+            _Server(requests, answers, Path(folder)).run()
+
+
+class _Process(Protocol):
+    """A child, forked or fresh."""
+
+    pid: int
+
+    def poll(self) -> int | None:
+        """The exit status, negative for a signal; None while it runs."""
+
+
+class _Forked:
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self._status: int | None = None
+
+    def poll(self) -> int | None:
+        if self._status is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            self._status = os.waitstatus_to_exitcode(status) if pid else None
+        return self._status
+
+
+class _HungError(Exception):
+    """A forked child does nothing at all: a package may have run an operator where it must not."""
+
+
+class _Server:
+    def __init__(self, requests: BinaryIO, answers: BinaryIO, folder: Path) -> None:
+        self.requests, self.answers = requests, answers
+        self.result, self.output = folder / "record.json", folder / "output"
+
+    def run(self) -> None:
+        """Answer every request."""
+        if _FORKS:
+            _preload()
+        for line in self.requests:
+            plain = json.loads(line)
+            number = plain.pop("id")
+            answer = {"id": number, "record": self.capture(Request(**plain))}
+            self.answers.write(json.dumps(answer).encode() + b"\n")
+            self.answers.flush()
+
+    def capture(self, request: Request) -> str:
+        """The record's JSON, whatever becomes of the child."""
+        try:
+            try:
+                status = self._wait(self._fork(request) if _FORKS else self._fresh(request), request)
+            except _HungError:
+                status = self._wait(self._fresh(request), request)
+            if status == 0 and self.result.exists():
+                return self.result.read_text(encoding="utf-8")
+            output = self.output.read_text(encoding="utf-8", errors="replace") if self.output.exists() else ""
+            failure = postmortem.ended(status, output, request.seconds, request.sys_path)
+        except OSError as error:  # no memory to fork, no room for temporary files
+            message = f"no process for the capture: {error.strerror or error}"
+            failure = Failure("limit", type(error).__name__, message, transient=True)
+        return child.failed(request.spec, failure).to_json()
+
+    def _fork(self, request: Request) -> _Process:
+        self.result.unlink(missing_ok=True)
+        pid = os.fork()
+        if not pid:
+            self.requests.close()
+            self.answers.close()
+            child.capture(request, self.result, self.output)
+        return _Forked(pid)
+
+    def _fresh(self, request: Request) -> _Process:
+        self.result.unlink(missing_ok=True)
+        process = subprocess.Popen(
+            [*command(sys.executable), "--once", str(self.result), str(self.output)],
+            stdin=subprocess.PIPE,
+            start_new_session=True,
+        )
+        assert process.stdin is not None
+        with contextlib.suppress(BrokenPipeError), process.stdin:
+            process.stdin.write(json.dumps(dataclasses.asdict(request)).encode())
+        return process
+
+    def _wait(self, process: _Process, request: Request) -> int | None:
+        """The exit status; None for a child that did not end itself in time.
+
+        Raises:
+            _HungError: a forked child hangs.
+        """
+        forked = isinstance(process, _Forked)
+        start = now = time.monotonic()
+        end = start + request.seconds + (STARTUP if not forked else min(STARTUP, request.seconds))
+        patience = min(_QUIET, request.seconds / 2)
+        work, since = -1, start
+        try:
+            while process.poll() is None and now < end:
+                if self._abandoned(0.01):
+                    raise SystemExit
+                now = time.monotonic()
+                if forked and (done := _work(process.pid)) != work:
+                    work, since = done, now
+                if work >= 0 and now - since > patience:
+                    raise _HungError
+            return process.poll()
+        finally:
+            _end(process)
+
+    def _abandoned(self, seconds: float) -> bool:
+        """Wait a little. Whether whoever started this server has closed its input, or is no more."""
+        if sys.platform == "win32":
+            time.sleep(seconds)
+            return False
+        poll = select.poll()
+        poll.register(self.requests, 0)
+        return any(event & (select.POLLHUP | select.POLLERR) for _, event in poll.poll(seconds * 1000))
+
+
+def _preload() -> None:
+    """Import what captures import, once for all children. What fails here fails again in a child, which tells."""
+    for name in (
+        "sphinx_fxgraph.capture.recording",
+        "torch._dynamo",
+    ):  # torch imports the latter with its first factory
+        with contextlib.suppress(Exception):
+            importlib.import_module(name)
+    gc.collect()
+    gc.freeze()  # children share the memory of what they do not touch
+
+
+def _work(pid: int) -> int:
+    """Processor time that a process has had, in clock ticks; -1 where nobody knows."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return -1
+    return int(fields[11]) + int(fields[12])
+
+
+def _end(process: _Process) -> None:
+    """End a child, if it has not ended, and what it has left running."""
+    if sys.platform != "win32":
+        with contextlib.suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL)
+    while process.poll() is None:
+        with contextlib.suppress(OSError):
+            os.kill(process.pid, getattr(signal, "SIGKILL", signal.SIGTERM))
+        time.sleep(0.01)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
