@@ -254,7 +254,7 @@ class _Writer:
 
     def _operator(self, node: fx.Node, scope: _Scope) -> Node:
         name = scope.names[node]
-        args, kwargs = naming.argument_text(node.args, node.kwargs, self._text(scope))
+        args, kwargs = naming.argument_text(node.args, naming.given(node), self._text(scope))
         values = dict.fromkeys(self._tree.value(source, scope) for source in node.all_input_nodes)
         written = Node(
             name=name,

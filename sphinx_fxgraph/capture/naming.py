@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -86,8 +87,7 @@ def _items(value: Any) -> list[tuple[str, Any]]:
 
 def text(value: Any, node_text: Callable[[fx.Node], str] = str) -> str:
     """A value as short text, nodes as ``node_text`` writes them."""
-    written = _text(value, node_text)
-    return written if len(written) <= MOST else written[: MOST - 1] + "…"
+    return _cut(_text(value, node_text))
 
 
 def argument_text(
@@ -98,6 +98,23 @@ def argument_text(
         _cut(", ".join(_text(arg, node_text) for arg in args)),
         _cut(", ".join(f"{key}={_text(arg, node_text)}" for key, arg in kwargs.items())),
     )
+
+
+def given(node: fx.Node) -> dict[str, Any]:
+    """The keyword arguments that say something: torch.fx also lists every default that a function filled in."""
+    try:
+        parameters = inspect.signature(node.target).parameters if callable(node.target) else {}
+    except ValueError:  # most functions written in C have no signature
+        parameters = {}
+    filled = {key: parameter.default for key, parameter in parameters.items()}
+    return {
+        key: value
+        for key, value in node.kwargs.items()
+        if not (isinstance(value, _SIMPLE) and type(filled.get(key)) is type(value) and filled[key] == value)
+    }
+
+
+_SIMPLE = (bool, int, float, str, type(None))
 
 
 def _cut(written: str) -> str:
@@ -155,8 +172,9 @@ def function_name(function: Callable[..., Any]) -> str:
     except (RuntimeError, AttributeError):  # a lambda, a partial: things without a home
         name = getattr(function, "__name__", type(function).__name__)
     short = name.rpartition(".")[2]
-    if getattr(functional, short, None) is function and not name.startswith("torch.conv"):
-        return f"torch.nn.functional.{short}"
+    for public in (torch, functional):  # where the documentation has it; conv2d and einsum are torch's own
+        if getattr(public, short, None) is function:
+            return f"{public.__name__}.{short}"
     name = name.removeprefix("_") if name.startswith("_operator.") else name
     return re.sub(r" at 0x[0-9a-f]+", "", name)
 
@@ -198,4 +216,7 @@ def writes_in_place(node: fx.Node, module: nn.Module | None) -> bool:
     plain = name.strip("_")
     if node.kwargs.get("inplace") is True or node.kwargs.get("out") is not None:
         return True
-    return plain in _INPLACE or plain == "setitem" or (name.endswith("_") and not name.endswith("__"))
+    if plain in _INPLACE or plain == "setitem":
+        return True
+    keyword = name in ("and_", "or_", "not_", "is_")  # of the operator module, spelled so because of Python
+    return name.endswith("_") and not name.endswith("__") and not keyword
