@@ -1,0 +1,171 @@
+"""A record in words: the facts line, a sentence for those who do not see the drawing, an outline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import chain
+
+from sphinx_fxgraph.drawing.rows import Row, Rows, body_paths, format_shape, format_shapes, node_rows
+from sphinx_fxgraph.record import Body, Node, Record, TensorMeta, Value, join
+
+__all__ = ["Row", "Rows", "describe", "facts", "format_macs", "format_shape", "format_shapes", "node_rows", "outline"]
+
+_SHOWN_TENSORS = 4
+
+_VERDICTS = {"same": "same graph for every input value", "path": "one path, as run"}
+
+
+def facts(record: Record) -> tuple[str, ...]:
+    """What is known of a model in a few words each: operators, parameters, MACs, shapes, the verdict."""
+    totals = record.totals
+    parts = []
+    if record.operators and not record.failure:
+        parts.append(_count(record.operators, "op"))
+    if record.modules:
+        trainable = "" if totals.trainable == totals.parameters else f" ({totals.trainable:,} trainable)"
+        parts.append(_count(totals.parameters, "parameter") + trainable)
+    if totals.macs:
+        parts.append(format_macs(totals.macs))
+    parts += _shapes(record)
+    if record.verdict:
+        parts.append(_VERDICTS.get(record.verdict.kind, record.verdict.kind))
+    return tuple(parts)
+
+
+def describe(record: Record) -> str:
+    """The model in one sentence: operators, shapes, what it is mostly made of, parameters."""
+    parts = [
+        *([_count(record.operators, "op")] if record.operators else []),
+        *_shapes(record),
+        *(_count(number, name) for name, number in _made_of(record).items() if number),
+        *([_count(record.totals.parameters, "parameter")] if record.modules else []),
+    ]
+    sentence = ", ".join(parts)
+    if record.failure:
+        where = f" at {record.failure.node}" if record.failure.node else ""
+        sentence = "; ".join(filter(None, (sentence, f"failed{where}: {record.failure.message}")))
+    return sentence
+
+
+def format_macs(macs: int) -> str:
+    """Multiply-accumulate operations with three significant digits, ``1.81 GMACs``."""
+    value, unit = float(macs), 0
+    while value >= 999.5 and unit < len(_UNITS) - 1:
+        value, unit = value / 1000, unit + 1
+    digits = 0 if not unit or value >= 99.95 else 1 if value >= 9.995 else 2
+    return f"{value:,.{digits}f} {_UNITS[unit]}MACs"
+
+
+_UNITS = ("", "k", "M", "G", "T", "P")
+
+
+def _count(number: int, name: str) -> str:
+    return f"{number:,} {name}{'' if number == 1 else 's'}"
+
+
+def _shapes(record: Record) -> list[str]:
+    """``1×3×224×224 → 1×1000``; nothing where the end was not reached."""
+    nodes = record.bodies[record.root].nodes if record.root else ()
+    inputs = [meta for node in nodes if node.op == "placeholder" for meta in node.outputs]
+    outputs = [meta for node in nodes if node.op == "output" for meta in node.outputs]
+    return [f"{_joined(inputs)} → {_joined(outputs)}".lstrip()] if outputs else []
+
+
+def _joined(tensors: list[TensorMeta]) -> str:
+    more = f", … ({len(tensors)} tensors)" if len(tensors) > _SHOWN_TENSORS else ""
+    return ", ".join(map(format_shape, tensors[:_SHOWN_TENSORS])) + more
+
+
+# -- what a model is made of
+
+
+def _made_of(record: Record) -> Mapping[str, int]:
+    """How many of the operators by which readers tell models apart, repeated bodies counted each time."""
+    counts = {"convolution": 0, "attention": 0, "linear layer": 0, "residual add": 0}
+    for name, paths in body_paths(record).items():
+        body = record.bodies[name]
+        for node in body.nodes:
+            part = _part(node)
+            if part and not node.body:
+                counts[part] += len(paths)
+        counts["residual add"] += len(paths) * _residual_adds(record, body)
+    if counts["convolution"]:
+        del counts["linear layer"]  # a classifier at the end says little
+    return counts
+
+
+def _part(node: Node) -> str:
+    for name in (node.base, node.kind):
+        if name.lower().startswith(("conv", "lazyconv")):
+            return "convolution"
+        if name in ("MultiheadAttention", "scaled_dot_product_attention"):
+            return "attention"
+        if name in ("Linear", "LazyLinear", "linear"):
+            return "linear layer"
+    return ""
+
+
+def _residual_adds(record: Record, body: Body) -> int:
+    """Additions of two tensors that come from one: a set of ancestors a node, as the bits of a number."""
+    sources: dict[str, int] = {}
+    bits = {Value("", number): 1 << number for number in range(len(body.inputs))}
+    found = 0
+    for number, node in enumerate(body.nodes, len(body.inputs)):
+        given = [value for value in node.inputs if record.metas(body, value)]
+        before = [bits[value] if value in bits else sources[value.node] for value in given]
+        found += node.kind == "add" and len(before) == 2 and bool(before[0] & before[1])
+        sources[node.name] = 1 << number
+        for each in before:
+            sources[node.name] |= each
+    return found
+
+
+# -- outline
+
+
+def outline(record: Record) -> str:
+    """The nested graph, one line an operator or a module call; a body is written out where it is called first.
+
+    Without a graph the tree of modules, as far as the model was built.
+    """
+    lines = list(_graph_lines(record) if record.root else _module_lines(record))
+    widths = [max((len(line[column]) for line in lines), default=0) for column in range(2)]
+    text = (f"{name:<{widths[0]}}  {kind:<{widths[1]}}  {rest}".rstrip() for name, kind, rest in lines)
+    return "".join(f"{line}\n" for line in text)
+
+
+def _graph_lines(record: Record) -> Iterator[tuple[str, str, str]]:
+    written: dict[str, str] = {}
+    yield record.bodies[record.root].type.rpartition(".")[2], "", ""
+    yield from _body_lines(record, record.root, "", "  ", written)
+
+
+def _body_lines(
+    record: Record, name: str, path: str, indent: str, written: dict[str, str]
+) -> Iterator[tuple[str, str, str]]:
+    written[name] = path
+    for node in record.bodies[name].nodes:
+        first = written.get(node.body) if node.body else None
+        remarks = [*node.marks, *([f"as {first}"] if first is not None else [])]
+        yield (
+            indent + node.name,
+            f"{node.kind} {node.detail}".rstrip(),
+            "  ".join(filter(None, (_result(record, record.bodies[name], node), ", ".join(remarks)))),
+        )
+        if node.body and first is None:
+            yield from _body_lines(record, node.body, join(path, node.name), indent + "  ", written)
+
+
+def _result(record: Record, body: Body, node: Node) -> str:
+    count = len(record.bodies[node.body].outputs) if node.body else 1
+    tensors = tuple(chain.from_iterable(record.metas(body, Value(node.name, number)) for number in range(count)))
+    return ", ".join(f"{meta.path} {format_shape(meta)} {meta.dtype}".lstrip() for meta in tensors) or node.result
+
+
+def _module_lines(record: Record) -> Iterator[tuple[str, str, str]]:
+    for module in record.modules:
+        depth = module.path.count(".") + 1 if module.path else 0
+        name = module.path.rpartition(".")[2]
+        kind = module.type.rpartition(".")[2]
+        own = _count(module.parameters, "parameter") if module.parameters else ""
+        yield ("  " * depth + name, kind, own) if name else (kind, "", own)
