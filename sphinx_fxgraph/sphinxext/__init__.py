@@ -1,0 +1,28 @@
+"""The only rooms that know Sphinx: the directive, the events between reading and writing, and the writers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import sphinx_fxgraph
+from sphinx_fxgraph.sphinxext import batch, config, directives, domain, fill, html
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+    from sphinx.util.typing import ExtensionMetadata
+
+
+def setup(app: Sphinx) -> ExtensionMetadata:
+    """Register everything, in the order in which a build needs it."""
+    config.setup(app)
+    domain.setup(app)
+    directives.setup(app)
+    batch.setup(app)
+    fill.setup(app)
+    html.setup(app)
+    return {
+        "version": sphinx_fxgraph.__version__,
+        "env_version": 1,
+        "parallel_read_safe": True,
+        "parallel_write_safe": True,
+    }

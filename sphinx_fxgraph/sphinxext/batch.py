@@ -1,0 +1,203 @@
+"""Between reading and writing: capture what is missing, draw it, and tell what went wrong.
+
+This is the only place where a build waits for other processes. When nothing has changed it starts none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sphinx.util import logging
+from sphinx.util.display import progress_message, status_iterator
+
+from sphinx_fxgraph import runner
+from sphinx_fxgraph.drawing import compose
+from sphinx_fxgraph.drawing.compose import Job
+from sphinx_fxgraph.drawing.layout import Engine, EngineFailedError, EngineMissingError, find_engine
+from sphinx_fxgraph.drawing.levels import Look
+from sphinx_fxgraph.sources import SourceFinder
+from sphinx_fxgraph.spec import GraphSpec
+from sphinx_fxgraph.sphinxext import changes, failure
+from sphinx_fxgraph.sphinxext.config import Config
+from sphinx_fxgraph.sphinxext.domain import FxDomain, fx_domain
+from sphinx_fxgraph.sphinxext.run import Run, look_of
+from sphinx_fxgraph.sphinxext.warn import warn
+from sphinx_fxgraph.store import Store
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+    from sphinx.environment import BuildEnvironment
+
+logger = logging.getLogger(__name__)
+
+
+def begin(app: Sphinx) -> None:
+    """The builder is known: get ready for it."""
+    config = Config.of(app.config)
+    folder = Path(app.confdir, config.cache_dir) if config.cache_dir else Path(app.doctreedir, "fxgraph")
+    store = Store(folder, writable=config.mode not in ("cached", "off"))
+    fx_domain(app.env).run = Run(app.builder, config, store)
+
+
+def update(app: Sphinx, env: BuildEnvironment) -> list[str]:
+    """Capture and draw what the pages need, and return the pages that would now look different."""
+    domain = fx_domain(env)
+    run = domain.run
+    run.specs = {spec.id: spec for spec in (GraphSpec.from_dict(use.spec) for use in domain.each())}
+    if run.shows:
+        stale = _stale(run)
+        if run.config.mode == "cached":
+            _leave(run, stale)
+        else:
+            _capture(app, run, list(stale))
+        _draw(domain)
+        _tell(domain)
+    return changes.changed(domain) if run.builder.format else []
+
+
+# -- capture
+
+
+def _stale(run: Run) -> dict[str, str]:
+    """What must be captured before it can be shown, by spec id, and why."""
+    finder = SourceFinder()
+    reasons = {}
+    for key in run.specs:
+        record = run.record(key)
+        if record is None:
+            reasons[key] = "it was never captured"
+        elif run.config.mode == "force":
+            reasons[key] = "it is forced"
+        elif changed := finder.stale_reasons(record):
+            reasons[key] = ", ".join(changed)
+        elif record.failure and record.failure.transient:
+            reasons[key] = record.failure.message
+    return reasons
+
+
+def _leave(run: Run, stale: dict[str, str]) -> None:
+    """Show what there is: nothing is captured in cached mode."""
+    for key, reason in stale.items():
+        if run.record(key) is None:
+            run.missing(key, 'it is not in the cache, and fxgraph_mode is "cached"')
+        else:
+            run.troubles[key] = "cache", f"shown as it was captured before: {reason}"
+
+
+def _capture(app: Sphinx, run: Run, keys: list[str]) -> None:
+    """Capture in other processes, and keep each record as soon as it is there."""
+    if not keys:
+        return
+    captured = runner.capture(
+        [run.specs[key] for key in keys],
+        python=run.config.python or sys.executable,
+        sys_path=list(sys.path),
+        confdir=str(app.confdir),
+        workers=run.config.workers,
+        timeout=run.config.timeout,
+    )
+    for spec, record in status_iterator(
+        captured, "capturing graphs... ", "darkgreen", len(keys), app.verbosity, lambda done: str(done[0].target)
+    ):
+        old = run.record(spec.id)
+        if not (record.failure and record.failure.transient):
+            run.keep(spec.id, record)
+        elif old is not None and old.root:
+            # It says more of this machine (no torch, no time, no network) than of the model, so it replaces nothing.
+            reason = failure.sentence(record.failure)
+            run.troubles[spec.id] = "cache", f"shown as it was captured before. {reason}"
+        else:
+            run.records[spec.id] = record
+
+
+# -- draw
+
+
+def _draw(domain: FxDomain) -> None:
+    """Lay out what is not laid out, all in one batch, and note what can be drawn."""
+    run = domain.run
+    looks: dict[str, dict[Look, None]] = {key: {} for key in run.specs}
+    for use in domain.each():
+        looks[use.spec_id][look_of(use.look)] = None
+    pictures = {key: run.jobs(key, *wanted) for key, wanted in looks.items()}
+    undrawn = {key: jobs for key, jobs in pictures.items() if not all(job.complete() for job in jobs)}
+    if undrawn:
+        try:
+            engine = find_engine(run.config.dot)
+            with progress_message(f"laying out {len(undrawn)} graphs"):
+                complaints = _lay_out(engine, undrawn)
+        except EngineMissingError as error:
+            warn(str(error), "layout")
+        else:
+            _keep(run, engine, undrawn, complaints)
+            for key, complaint in complaints.items():
+                for use in domain.uses_of(key):
+                    warn(f"{run.specs[key].label}: Graphviz says: {complaint}", "layout", use.location)
+    for key, jobs in pictures.items():
+        for job in jobs:
+            if job.complete():
+                run.drawn[key, job.look] = hashlib.sha256(json.dumps(job.used(), sort_keys=True).encode()).hexdigest()
+
+
+def _lay_out(engine: Engine, pictures: dict[str, list[Job]]) -> dict[str, str]:
+    """Fill in the missing layouts; what the engine complained of, or why it failed, by spec id."""
+    try:
+        if not compose.lay_out([job for jobs in pictures.values() for job in jobs], engine):
+            return {}
+    except EngineFailedError:
+        pass
+    complaints = {}
+    for key, jobs in pictures.items():  # again and one by one, to know whose it is
+        layouts = jobs[0].layouts
+        layouts.clear()
+        try:
+            said = compose.lay_out(jobs, engine)
+        except EngineFailedError as error:
+            said = [str(error)]
+        if said:
+            complaints[key] = "\n".join(said)
+    return complaints
+
+
+def _keep(run: Run, engine: Engine, pictures: dict[str, list[Job]], complaints: dict[str, str]) -> None:
+    """Put layouts into the store. What the engine complained of is laid out, and told, again in every build."""
+    for key, jobs in pictures.items():
+        if key not in complaints:
+            dot = "".join(dict.fromkeys(job.dot() for job in jobs))
+            layouts = {digest: found for job in jobs for digest, found in job.used().items()}
+            run.store.put_drawing(run.specs[key], dot, layouts, engine.version)
+        if key in complaints or run.store.complaints or not run.store.writable:
+            run.layouts[key] = jobs[0].layouts
+
+
+# -- tell
+
+
+def _tell(domain: FxDomain) -> None:
+    """One warning for each place that shows a model which went wrong; failures are told again in every build."""
+    run = domain.run
+    for use in domain.each():
+        key = use.spec_id
+        record = run.record(key)
+        name = use.spec.get("target") or run.specs[key].label
+        if key in run.troubles:
+            subtype, message = run.troubles[key]
+            warn(f"{name}: {message}", subtype, use.location)
+        failed = record.failure if record else None
+        if failed and (use.expect != "error" or failed.stage == "cache"):
+            warn(f"{name}: {failure.sentence(failed)}", failed.stage, use.location)
+        elif use.expect == "error" and not failed:
+            warn(f"{name}: it was expected to fail, but its graph was captured", "expect", use.location)
+    for complaint in run.store.complaints:
+        warn(complaint, "cache")
+
+
+def setup(app: Sphinx) -> None:
+    """Take part in each build."""
+    app.connect("builder-inited", begin)
+    app.connect("env-updated", update)
+    app.connect("build-finished", changes.finish)

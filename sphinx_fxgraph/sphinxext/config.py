@@ -1,0 +1,66 @@
+"""The values that ``conf.py`` can set, each declared once with type, default, what it rebuilds, and help."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sphinx.config import ENUM
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+    from sphinx.config import Config as SphinxConfig
+
+
+def _value(default: Any, *, help: str, types: Any = (), rebuild: str = "") -> Any:  # noqa: A002 - as argparse calls it
+    """A field of `Config`.
+
+    Most values rebuild nothing (``rebuild=""``): what a page shows is compared on every build, so that exactly the
+    pages that would look different are written.
+    """
+    metadata = {"help": help, "types": types, "rebuild": rebuild}
+    if isinstance(default, dict):
+        return dataclasses.field(default_factory=default.copy, metadata=metadata)
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+@dataclass(frozen=True)
+class Config:
+    """The ``fxgraph_*`` values of a build."""
+
+    mode: str = _value(
+        "auto",
+        types=ENUM("auto", "cached", "force", "off"),
+        help="auto: capture what is missing or stale; cached: never capture; force: capture everything; off: no graphs",
+    )
+    cache_dir: str = _value(
+        "",
+        types=(str,),
+        help="Folder of the records, relative to conf.py. It may be committed. Default: beside the doctrees",
+    )
+    dot: str = _value("", types=(str,), help="The Graphviz engine to use, as a command")
+    timeout: int = _value(300, types=(int,), help="Seconds that one capture may take")
+    workers: int = _value(0, types=(int,), help="How many captures run at once; 0 for as many as there are cores")
+    python: str = _value(
+        "", types=(str,), help="Another Python interpreter, one that has torch. Default: the one of the docs"
+    )
+    defaults: Mapping[str, Mapping[str, str]] = _value(
+        {},
+        types=(dict,),
+        rebuild="env",
+        help='Options by target pattern, {"torchvision.models.*": {"inputs": "f32[1,3,224,224]"}}; later ones win',
+    )
+
+    @classmethod
+    def of(cls, config: SphinxConfig) -> Config:
+        """What a project has set."""
+        return cls(**{field.name: getattr(config, f"fxgraph_{field.name}") for field in dataclasses.fields(cls)})
+
+
+def setup(app: Sphinx) -> None:
+    """Declare the values to Sphinx."""
+    for name, value in dataclasses.asdict(Config()).items():
+        metadata = Config.__dataclass_fields__[name].metadata
+        app.add_config_value(f"fxgraph_{name}", value, metadata["rebuild"], metadata["types"], metadata["help"])

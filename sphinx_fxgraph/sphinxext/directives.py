@@ -1,0 +1,200 @@
+"""The ``fxgraph`` directive: checks what the author wrote, and leaves a figure with a place for the drawing."""
+
+from __future__ import annotations
+
+import difflib
+import fnmatch
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx.util.docutils import SphinxDirective
+
+from sphinx_fxgraph.drawing.svg import anchor
+from sphinx_fxgraph.record import Failure
+from sphinx_fxgraph.spec import GraphSpec, SpecError, names_set, parse_inputs
+from sphinx_fxgraph.sphinxext import failure, tables
+from sphinx_fxgraph.sphinxext.config import Config
+from sphinx_fxgraph.sphinxext.domain import Use, fx_domain
+from sphinx_fxgraph.sphinxext.nodes import fxgraph, fxgraph_tables
+from sphinx_fxgraph.sphinxext.warn import warn
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+
+def _align(text: str) -> str:
+    return directives.choice(text, ("left", "center", "right"))
+
+
+def _height(text: str) -> str:
+    """A CSS length; a bare number is in pixels."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)(px|em|rem|vh|vw|cm|mm|in|pt)?", text.strip())
+    if not match:
+        raise ValueError(f"{text!r} is no height; for example 400px or 60vh")
+    return match[1] + (match[2] or "px")
+
+
+def _expect(text: str) -> str:
+    return directives.choice(text, ("error",))
+
+
+CAPTURE = ("inputs", "method", "submodule", "mode", "tracer", "leaf", "dtype", "device", "seed", "timeout", "network")
+"""The options that are part of the spec, which checks them."""
+
+LOOK: dict[str, Callable[[str], Any]] = {"depth": directives.nonnegative_int}
+"""The options of the drawing itself."""
+
+PAGE: dict[str, Callable[[str], Any]] = {
+    "align": _align,
+    "alt": directives.unchanged,
+    "caption": directives.unchanged,
+    "class": directives.class_option,
+    "expect": _expect,
+    "height": _height,
+    "name": directives.unchanged,
+    "table": tables.parse_columns,
+}
+"""The options of what stands around it."""
+
+
+class _AnyOption(dict[str, Callable[[Any], Any]]):
+    """Takes every option as it is written: we check them ourselves, so that each warning has our type and a place."""
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __missing__(self, name: str) -> Callable[[Any], Any]:
+        return directives.unchanged
+
+
+class FxgraphDirective(SphinxDirective):
+    """``.. fxgraph:: target`` with options; a body is Python that sets ``model`` or ``inputs``."""
+
+    has_content = True
+    optional_arguments = 1
+    final_argument_whitespace = True
+    option_spec: ClassVar[_AnyOption] = _AnyOption()
+
+    def run(self) -> list[nodes.Node]:
+        """Leave the figure and note the use. Nothing is imported, captured or drawn here."""
+        target = self.arguments[0] if self.arguments else ""
+        code = "\n".join(self.content)
+        try:
+            if not target and "model" not in names_set(code):
+                target = self._documented()
+            options = self._defaults(target) | self.options
+            spec = self._spec(target, code, options)
+        except SpecError as error:
+            subtype = "input" if str(error).startswith("inputs") else "option"
+            self._wrong(str(error), subtype)
+            message = Failure(subtype, "", str(error))
+            return [nodes.paragraph("", "", nodes.literal(target, target)), failure.block(message)]
+        checked = self._check(options)
+        look = {name: checked.pop(name) for name in LOOK if name in checked}
+        use = Use(spec.id, spec.to_dict(), look, self.get_location(), checked.get("expect", ""))
+        fx_domain(self.env).note(self.env.docname, use)
+        return self._figure(spec, look, checked)
+
+    # -- what is meant
+
+    def _documented(self) -> str:
+        """The object in whose description the directive stands; for a member of a class that class."""
+        module = self.env.ref_context.get("py:module")
+        described = self.env.temp_data.get("object") or ""
+        name = self.env.ref_context.get("py:class") or (described if isinstance(described, str) else described[0])
+        if not name:
+            raise SpecError(
+                "which model? Outside of a docstring the directive needs an argument; "
+                "for example .. fxgraph:: torchvision.models.resnet18"
+            )
+        return f"{module}:{name}" if module else str(name)
+
+    def _defaults(self, target: str) -> dict[str, Any]:
+        """The options that ``fxgraph_defaults`` sets for a target; later patterns win."""
+        given: dict[str, Any] = {}
+        for pattern, options in Config.of(self.config).defaults.items():
+            if fnmatch.fnmatchcase(target.replace(":", "."), pattern.replace(":", ".")):
+                given |= {name: str(value) for name, value in options.items()}
+        return given
+
+    def _spec(self, target: str, code: str, options: dict[str, Any]) -> GraphSpec:
+        given = {name: options[name] for name in CAPTURE if options.get(name)}
+        inputs = given.pop("inputs", "")
+        if inputs:
+            parse_inputs(inputs)  # what is wrong with the inputs is told as such, whatever else is wrong
+        return GraphSpec.parse(target, inputs, code=code or None, **given)
+
+    def _check(self, options: dict[str, Any]) -> dict[str, Any]:
+        """The look options, converted; each that is wrong is told and left out."""
+        known = {**LOOK, **PAGE}
+        checked = {}
+        for name, value in options.items():
+            if name in known:
+                try:
+                    checked[name] = known[name](value)
+                except ValueError as error:
+                    self._wrong(f"{name}: {error}", "option")
+            elif name not in CAPTURE:
+                close = difflib.get_close_matches(name, [*CAPTURE, *known], 1)
+                hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted([*CAPTURE, *known]))}"
+                self._wrong(f"unknown option {name!r}; {hint}", "option")
+        return checked
+
+    def _wrong(self, message: str, subtype: str) -> None:
+        # Sphinx forgets what was warned of while reading; so the page is read, and the warning told, in every build.
+        self.env.note_reread()
+        warn(message, subtype, self.get_location())
+
+    # -- what is left for the build
+
+    def _figure(self, spec: GraphSpec, look: dict[str, Any], options: dict[str, Any]) -> list[nodes.Node]:
+        place = fxgraph(
+            "",
+            spec=spec.id,
+            target=spec.target or spec.label,
+            look=look,
+            alt=options.get("alt", ""),
+            height=options.get("height", ""),
+        )
+        figure = nodes.figure("", place, classes=["fxgraph", *options.get("class", ())])
+        self.set_source_info(figure)
+        if "align" in options:
+            figure["align"] = options["align"]
+        # A figure with an id is counted by Sphinx; without a caption no number is shown, so none must be taken.
+        captioned = bool(options.get("caption"))
+        if captioned:
+            inline, messages = self.parse_inline(options["caption"])
+            caption = nodes.caption(options["caption"], "", *inline, *messages)
+            self.set_source_info(caption)
+            figure += caption
+        owner = figure if captioned else place
+        if options.get("name"):
+            self.options["name"] = options["name"]
+            self.add_name(owner)
+        else:
+            owner["ids"] = [self._new_id(spec)]
+            self.state.document.set_id(owner)
+        place["figure"] = owner["ids"][0]
+        behind = fxgraph_tables("", spec=spec.id, look=look, figure=place["figure"], table=options.get("table"))
+        self.set_source_info(behind)
+        return [figure, behind]
+
+    def _new_id(self, spec: GraphSpec) -> str:
+        """``fx-<page>-<model>``, with a number for more of the kind on the page."""
+        first = anchor(anchor("fx", self.env.docname.replace("/", "-")), spec.label)
+        name, count = first, 1
+        while name in self.state.document.ids:
+            count += 1
+            name = f"{first}-{count}"
+        return name
+
+
+def setup(app: Sphinx) -> None:
+    """Tell Sphinx of the directive."""
+    app.add_directive("fxgraph", FxgraphDirective)

@@ -1,0 +1,50 @@
+"""What a page and a warning say of a model that gave no graph, or only a part of one."""
+
+from __future__ import annotations
+
+from docutils import nodes
+
+from sphinx_fxgraph.record import Failure
+
+_TITLES = {
+    "import": "The model cannot be imported",
+    "build": "The model cannot be built",
+    "input": "The inputs cannot be made",
+    "option": "The options cannot be used",
+    "trace": "The model cannot be traced",
+    "probe": "The model cannot be run",
+    "limit": "The capture ended early",
+    "cache": "The model is not in the cache",
+}
+
+
+def sentence(failure: Failure) -> str:
+    """Message, place and operator in one line, for a warning."""
+    where = f" ({_place(failure)})" if _place(failure) else ""
+    return f"{title(failure)}: {_message(failure)}{where}"
+
+
+def title(failure: Failure) -> str:
+    """What could not be done."""
+    return _TITLES.get(failure.stage, "The model cannot be captured")
+
+
+def block(failure: Failure) -> nodes.admonition:
+    """The same as a part of the page."""
+    told = nodes.admonition("", nodes.title("", title(failure)), classes=["fxg-failure"])
+    text = _message(failure)
+    told += nodes.literal_block(text, text, language="none") if "\n" in text else nodes.paragraph(text, text)
+    if _place(failure):
+        told += nodes.paragraph("", "", nodes.literal(_place(failure), _place(failure)))
+    return told
+
+
+def _message(failure: Failure) -> str:
+    told = not failure.type or f"{failure.type}: " in failure.message
+    return failure.message if told else f"{failure.type}: {failure.message}"
+
+
+def _place(failure: Failure) -> str:
+    line = f":{failure.line}" if failure.line else ""
+    parts = [f"{failure.file}{line}" if failure.file else "", f"at {failure.node}" if failure.node else ""]
+    return ", ".join(filter(None, parts))

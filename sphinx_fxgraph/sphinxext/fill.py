@@ -1,0 +1,103 @@
+"""Before references are resolved: the places that directives left are filled with what has been captured."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.transforms.post_transforms import SphinxPostTransform
+
+from sphinx_fxgraph.drawing import text
+from sphinx_fxgraph.record import Record
+from sphinx_fxgraph.sphinxext import failure, tables
+from sphinx_fxgraph.sphinxext.domain import fx_domain
+from sphinx_fxgraph.sphinxext.nodes import fxgraph, fxgraph_tables
+from sphinx_fxgraph.sphinxext.run import Run, look_of
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+    from sphinx.domains import Domain
+
+
+class Fill(SphinxPostTransform):
+    """HTML gets the drawing and linked tables; every other format an outline and plain tables, in nodes it knows."""
+
+    default_priority = 5
+
+    def run(self, **kwargs: Any) -> None:  # noqa: ARG002 - as Sphinx calls it
+        """Fill the places of one page."""
+        run = fx_domain(self.env).run
+        docname = self.env.docname
+        if docname in run.digests:
+            run.written[docname] = run.digests[docname]
+        for place in list(self.document.findall(fxgraph)):
+            _fill_figure(run, place)
+        for behind in list(self.document.findall(fxgraph_tables)):
+            _fill_behind(run, behind)
+
+
+def _fill_figure(run: Run, place: fxgraph) -> None:
+    figure = place.parent
+    assert isinstance(figure, nodes.figure)
+    if not figure["ids"]:  # without a caption the place had the id, so that the figure was not counted
+        figure["ids"], place["ids"] = place["ids"], []
+        figure["names"], place["names"] = place["names"], []
+    record = run.record(place["spec"]) if run.shows else None
+    drawn = _is_html(run) and (place["spec"], look_of(place["look"])) in run.drawn
+    if not drawn:
+        place.replace_self(nodes.paragraph("", "", nodes.literal(place["target"], place["target"])))
+    if record is None:
+        return
+    facts = nodes.paragraph("", " · ".join(text.facts(record)), classes=["fxg-facts"])
+    if drawn and getattr(run.builder, "download_support", False):
+        name = dot_name(run, place["spec"])
+        facts += nodes.Text(" · ")
+        facts += addnodes.download_reference("", "DOT", filename=name, reftarget=name, classes=["fxg-dot"])
+    if facts.children:
+        figure += nodes.legend("", facts)
+
+
+def _fill_behind(run: Run, behind: fxgraph_tables) -> None:
+    record = run.record(behind["spec"]) if run.shows else None
+    if record is None:
+        behind.parent.remove(behind)
+        return
+    told: list[nodes.Node] = []
+    if (behind["spec"], look_of(behind["look"])) not in run.drawn or not _is_html(run):
+        told += _outline(record)
+    if record.failure:
+        told.append(failure.block(record.failure))
+    columns = tables.DEFAULT if behind["table"] is None else behind["table"]
+    if columns and _is_html(run):
+        if table := tables.html_table(record, behind["figure"], columns):
+            behind += table
+            told.append(behind)
+    elif columns:
+        told += tables.plain_tables(record, columns)
+    behind.parent.replace(behind, told)
+
+
+def _outline(record: Record) -> list[nodes.Node]:
+    outline = text.outline(record).rstrip()
+    return [nodes.literal_block(outline, outline, language="none", classes=["fxg-outline"])] if outline else []
+
+
+def _is_html(run: Run) -> bool:
+    return run.builder.format == "html"
+
+
+def dot_name(run: Run, key: str) -> str:
+    """The classic DOT of a model, within the downloads."""
+    return f"fxgraph/{run.specs[key].label}-{key[:8]}.dot"
+
+
+def silent(app: Sphinx, domain: Domain, node: addnodes.pending_xref) -> bool | None:  # noqa: ARG001 - an event handler
+    """A class without API docs is no mistake of the author's, even when Sphinx is nitpicky."""
+    return True if node.get("fxgraph") else None
+
+
+def setup(app: Sphinx) -> None:
+    """Tell Sphinx of the transform."""
+    app.add_post_transform(Fill)
+    app.connect("warn-missing-reference", silent)

@@ -1,0 +1,106 @@
+"""The HTML of a graph: inline SVG, in e-books an image; style sheet and script on the pages that need them."""
+
+from __future__ import annotations
+
+import html
+import posixpath
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from docutils import nodes
+from sphinx.util.fileutil import copy_asset_file
+
+from sphinx_fxgraph.drawing import compose, svg, text
+from sphinx_fxgraph.drawing.dot import classic
+from sphinx_fxgraph.sphinxext.domain import fx_domain
+from sphinx_fxgraph.sphinxext.fill import dot_name
+from sphinx_fxgraph.sphinxext.nodes import fxgraph, fxgraph_tables
+from sphinx_fxgraph.sphinxext.run import look_of
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+    from sphinx.builders import Builder
+    from sphinx.builders.html import StandaloneHTMLBuilder
+    from sphinx.writers.html5 import HTML5Translator
+
+STATIC = Path(__file__).parent.parent / "static"
+_OPEN_ROWS = 30
+"""A table of no more rows than this is open when the page loads."""
+
+
+def visit_fxgraph(writer: HTML5Translator, node: fxgraph) -> None:
+    """The drawing."""
+    builder: StandaloneHTMLBuilder = writer.builder
+    run = fx_domain(builder.env).run
+    (job,) = run.jobs(node["spec"], look_of(node["look"]))
+    picture = compose.scene(job)
+    description = node["alt"] or text.describe(job.record)
+    if builder.name == "epub":  # its manifest cannot declare inline SVG
+        name = f"fxgraph-{node['figure']}.svg"
+        drawing = svg.print_svg(picture, title=node["target"], description=description)
+        _write(Path(builder.outdir, builder.imagedir, name), drawing)
+        source = posixpath.join(builder.imgpath, quote(name))
+        writer.body.append(f'<img class="fxg-svg" src="{source}" alt="{html.escape(description)}" />\n')
+        raise nodes.SkipNode
+    dot = dot_name(run, node["spec"])
+    _write(Path(builder.outdir, "_downloads", dot), classic(job.record).source)
+    verdict = job.record.verdict.kind if job.record.verdict else ""
+    data = {"data-model": node["target"], "data-tracer": job.record.tracer, "data-verdict": verdict}
+    if node["height"]:
+        data["data-height"] = node["height"]
+    writer.body.append(writer.starttag(node, "div", "", CLASS="fxg-graph", **data))
+    writer.body.append('<div class="fxg-view">')
+    writer.body.append(svg.page_svg(picture, figure=node["figure"], title=node["target"], description=description))
+    writer.body.append("</div></div>\n")
+    raise nodes.SkipNode
+
+
+def visit_tables(writer: HTML5Translator, node: fxgraph_tables) -> None:
+    """What goes around the tables."""
+    rows = sum(1 for row in node.findall(nodes.row) if row["ids"])
+    writer.body.append(writer.starttag(node, "div", "", CLASS="fxg-tables", **{"data-figure": node["figure"]}))
+    writer.body.append(f"<details{' open' if rows <= _OPEN_ROWS else ''}><summary>{rows} nodes</summary>\n")
+
+
+def depart_tables(writer: HTML5Translator, node: fxgraph_tables) -> None:  # noqa: ARG001 - a visitor
+    """End what was begun."""
+    writer.body.append("</details></div>\n")
+
+
+def copy_assets(app: Sphinx, builder: Builder) -> None:  # noqa: ARG001 - an event handler
+    """Put style sheet and script into the output, if any page has a graph."""
+    if builder.format == "html" and fx_domain(builder.env).uses:
+        target = Path(builder.outdir, "_static")
+        target.mkdir(parents=True, exist_ok=True)
+        for name in ("fxgraph.css", "fxgraph.js"):
+            copy_asset_file(STATIC / name, target)
+
+
+def add_assets(app: Sphinx, *page: Any) -> None:
+    """Link them on the pages that have a graph. Of what Sphinx says of a page, its doctree comes last."""
+    doctree: nodes.document | None = page[-1]
+    if doctree is not None and any("fxgraph" in figure["classes"] for figure in doctree.findall(nodes.figure)):
+        app.add_css_file("fxgraph.css")
+        if app.builder.name != "epub":
+            app.add_js_file("fxgraph.js", loading_method="defer")
+
+
+def _write(path: Path, content: str) -> None:
+    """Pages are written by several processes, and two of them may show one model."""
+    data = content.encode()
+    if path.exists() and path.read_bytes() == data:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    temporary.write_bytes(data)
+    temporary.replace(path)
+
+
+def setup(app: Sphinx) -> None:
+    """Tell Sphinx how to write the nodes, and where assets are needed."""
+    app.add_node(fxgraph, html=(visit_fxgraph, None))
+    app.add_node(fxgraph_tables, html=(visit_tables, depart_tables))
+    app.connect("write-started", copy_assets)
+    app.connect("html-page-context", add_assets)

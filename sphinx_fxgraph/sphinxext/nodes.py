@@ -1,0 +1,19 @@
+"""The two places of a graph in a doctree. They hold plain strings and numbers; the record is looked up when written."""
+
+from __future__ import annotations
+
+from docutils import nodes
+
+
+class fxgraph(nodes.General, nodes.Element):  # noqa: N801 - docutils names nodes after their tags
+    """The drawing, inside a figure.
+
+    Attributes: ``spec`` (id), ``target``, ``look`` (options), ``figure`` (id), ``alt``, ``height``.
+    """
+
+
+class fxgraph_tables(nodes.General, nodes.Element):  # noqa: N801
+    """What is told behind the figure: a failure, the node table.
+
+    Attributes: ``spec`` (id), ``look`` (options), ``figure`` (id), ``table`` (columns).
+    """

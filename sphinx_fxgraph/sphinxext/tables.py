@@ -1,0 +1,146 @@
+"""The node table: one row an operator of each distinct body, as a docutils table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from docutils import nodes
+from sphinx import addnodes
+
+from sphinx_fxgraph.drawing.rows import Row, Rows, node_rows
+from sphinx_fxgraph.drawing.svg import anchor
+from sphinx_fxgraph.record import Record, join
+
+COLUMNS = (
+    "name",
+    "op",
+    "target",
+    "arguments",
+    "input shape",
+    "output shape",
+    "dtype",
+    "parameters",
+    "MACs",
+    "connected to",
+)
+DEFAULT = tuple(column for column in COLUMNS if column not in ("parameters", "MACs"))
+
+_QUIET = ["no-search"]
+"""The search index needs the names of layers once; shapes and arguments would only make it large."""
+
+
+def parse_columns(text: str) -> tuple[str, ...]:
+    """The columns that ``:table:`` asks for, in its order; none for ``none``.
+
+    Raises:
+        ValueError: there is no such column.
+    """
+    if text.strip() == "none":
+        return ()
+    known = {column.lower(): column for column in COLUMNS}
+    asked = [" ".join(part.split()) for part in re.split(r"[,\n]", text) if part.strip()]
+    for column in asked:
+        if column.lower() not in known:
+            raise ValueError(f"no column {column!r}; there are {', '.join(COLUMNS)}, or none")
+    if not asked:
+        raise ValueError(f"which columns? For example {', '.join(DEFAULT)}")
+    return tuple(dict.fromkeys(known[column.lower()] for column in asked))
+
+
+def html_table(record: Record, figure: str, columns: Sequence[str]) -> nodes.table | None:
+    """One table with a heading for each body, its rows linked with the drawing and with each other."""
+    groups = node_rows(record)
+    body = nodes.tbody()
+    for group in groups:
+        if len(groups) > 1:
+            heading = nodes.paragraph("", "", *_heading(group, record.bodies[group.body].type))
+            body += nodes.row("", nodes.entry("", heading, morecols=len(columns) - 1), classes=["fxg-body"])
+        for row in group.rows:
+            cells = [_entry(column, *_linked(column, row, figure)) for column in columns]
+            cells[0] += _anchors(row, group, figure)
+            body += nodes.row("", *cells, ids=[anchor(f"{figure}-row", row.path)])
+    return _table(columns, body, ["fxg-nodes"]) if groups else None
+
+
+def plain_tables(record: Record, columns: Sequence[str]) -> Iterator[nodes.Element]:
+    """A heading and a table for each body: not every writer can let a cell span columns."""
+    groups = node_rows(record)
+    for group in groups:
+        if len(groups) > 1:
+            yield nodes.paragraph("", "", nodes.strong("", "", *_heading(group, record.bodies[group.body].type)))
+        body = nodes.tbody()
+        for row in group.rows:
+            body += nodes.row("", *(_entry(column, nodes.Text(_text(column, row))) for column in columns))
+        yield _table(columns, body, ["fxg-nodes", "longtable"])
+
+
+def _table(columns: Sequence[str], body: nodes.tbody, classes: list[str]) -> nodes.table:
+    head = nodes.thead("", nodes.row("", *(nodes.entry("", nodes.paragraph("", column)) for column in columns)))
+    specs = [nodes.colspec(colwidth=100 // len(columns)) for _ in columns]
+    group = nodes.tgroup("", *specs, head, body, cols=len(columns))
+    return nodes.table("", group, classes=classes)
+
+
+def _entry(column: str, *content: nodes.Node) -> nodes.entry:
+    quiet = [] if column in ("name", "op", "target") else _QUIET
+    return nodes.entry("", nodes.paragraph("", "", *content, classes=quiet))
+
+
+# -- what stands in a cell
+
+
+def _text(column: str, row: Row) -> str:
+    return _TEXTS[column](row)
+
+
+_TEXTS: dict[str, Callable[[Row], str]] = {
+    "name": lambda row: row.name,
+    "op": lambda row: f"{row.op} {row.kind}" if row.type else row.op,
+    "target": lambda row: row.target,
+    "arguments": lambda row: row.arguments,
+    "input shape": lambda row: row.input_shape,
+    "output shape": lambda row: row.output_shape,
+    "dtype": lambda row: row.dtype,
+    "parameters": lambda row: "" if row.parameters is None else f"{row.parameters:,}",
+    "MACs": lambda row: "" if row.macs is None else f"{row.macs:,}",
+    "connected to": lambda row: ", ".join(name for _, name in row.connected),
+}
+
+
+def _linked(column: str, row: Row, figure: str) -> list[nodes.Node]:
+    """The content of a cell, with links into the drawing, to other rows and to the API docs."""
+    if column == "name":
+        return [nodes.reference("", row.name, internal=True, refid=anchor(figure, row.path))]
+    if column == "op" and row.type:
+        return [nodes.Text(f"{row.op} "), _class(row.type, row.kind)]
+    if column == "connected to":
+        rows = f"{figure}-row"
+        links = [nodes.reference("", name, internal=True, refid=anchor(rows, path)) for path, name in row.connected]
+        cell: list[nodes.Node] = [part for link in links for part in (nodes.Text(", "), link)]
+        return cell[1:]
+    return [nodes.Text(_text(column, row))]
+
+
+def _heading(group: Rows, type_: str) -> list[nodes.Node]:
+    """``layer1.0 BasicBlock ×2``, the class as a link."""
+    kind = type_.rpartition(".")[2]
+    before, found, after = group.heading.rpartition(kind or group.heading)
+    return (
+        [nodes.Text(before), _class(type_, kind), nodes.Text(after)] if kind and found else [nodes.Text(group.heading)]
+    )
+
+
+def _class(path: str, name: str) -> addnodes.pending_xref:
+    """A link to the API docs of a class, where there is one; where there is none, `fill.silent` keeps it so."""
+    public = re.sub(r"^torch\.nn\.modules\.\w+\.", "torch.nn.", path)  # the name that torch documents
+    shown = nodes.inline("", name)
+    return addnodes.pending_xref(
+        "", shown, refdomain="py", reftype="class", reftarget=public, refexplicit=True, fxgraph=True
+    )
+
+
+def _anchors(row: Row, group: Rows, figure: str) -> list[nodes.Node]:
+    """The row's ids for all other places where its body is called."""
+    others = [join(path, row.path.removeprefix(group.paths[0]).lstrip(".")) for path in group.paths[1:]]
+    return [nodes.target("", "", ids=[anchor(f"{figure}-row", path) for path in others])] if others else []
