@@ -15,7 +15,8 @@ from sphinx_fxgraph.drawing import fonts
 from sphinx_fxgraph.drawing.labels import KIND_SIZE, NAME_SIZE, Label, label
 from sphinx_fxgraph.drawing.layout import Coordinates, Engine
 from sphinx_fxgraph.drawing.level_dot import Extent, digest, level_dot
-from sphinx_fxgraph.drawing.levels import BOUNDARY, Box, Edge, Level, Look, Port, root_level
+from sphinx_fxgraph.drawing.levels import BOUNDARY, Box, Edge, Level, Port, root_level
+from sphinx_fxgraph.drawing.shown import GROUP, Look
 from sphinx_fxgraph.record import Node, Record, join
 
 Point = tuple[float, float]
@@ -224,7 +225,7 @@ class _Composer:
         shift = opened.shift if opened else 0.0
         boxes, frames = [], []
         for box, (x, y) in zip(level.boxes, shape.boxes, strict=True):
-            where = join(path, box.node.name)
+            where = path if box.inner and box.node.op == GROUP else join(path, box.node.name)
             if box.inner:
                 inner = self._opened(box)
                 corner = (x + shift - inner.extent.width / 2, y - inner.extent.height / 2)

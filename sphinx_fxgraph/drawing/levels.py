@@ -6,17 +6,21 @@ its own body. Equal bodies give one and the same level, so it is laid out once h
 
 from __future__ import annotations
 
+import dataclasses
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from sphinx_fxgraph.drawing import folds, groups, nontensor
+from sphinx_fxgraph.drawing.opening import Key, opened
+from sphinx_fxgraph.drawing.shown import Look, Run, Shown
 from sphinx_fxgraph.record import Body, Node, Record, TensorMeta, Value
 
 BOUNDARY = -1
 """Index of the level itself where an edge starts at one of its inputs or ends at one of its outputs."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Box:
     """One thing in a level: a node of the body, open if it shows the level of its own body inside."""
 
@@ -24,11 +28,14 @@ class Box:
     tensors: tuple[TensorMeta, ...]
     """The tensors in its results: all that a closed box says of its inside."""
     inner: Level | None = None
+    run: Run | None = None
+    chips: tuple[str, ...] = ()
+    """Names of side inputs that have no edge."""
 
     @property
     def weight(self) -> int:
         """How many operators it stands for."""
-        return self.inner.weight if self.inner else 1
+        return (self.inner.weight if self.inner else 1) * (self.run.count if self.run else 1)
 
 
 @dataclass(frozen=True)
@@ -67,48 +74,64 @@ class Level:
         return tuple(edge for edge in self.edges if edge.spine)
 
 
-@dataclass(frozen=True)
-class Look:
-    """How a model is shown. A look never causes a capture.
-
-    ``depth`` is how many levels of modules are open; None opens all.
-    """
-
-    depth: int | None = None
-
-
 def root_level(record: Record, look: Look) -> Level:
-    """The level of the whole model, with the levels of all open modules in it."""
-    return _Builder(record).level(record.root, look.depth, ())
+    """The level of the whole model as ``look`` shows it, with the levels of all open modules in it."""
+    shown = simplified(record, look)
+    return _Builder(shown, opened(shown, look)).level(shown.record.root, (), ())
+
+
+def simplified(record: Record, look: Look) -> Shown:
+    """The record as ``look`` shows it."""
+    shown = nontensor.simplify(Shown(record), look.nontensor)
+    if look.fold != "off":
+        shown = folds.fold(shown, loose=look.fold == "loose")
+    return groups.cluster(shown)
 
 
 class _Builder:
-    def __init__(self, record: Record) -> None:
-        self.record = record
-        self.built: dict[tuple[str, int | None], Level] = {}
+    def __init__(self, shown: Shown, opened: frozenset[Key]) -> None:
+        self.shown = shown
+        self.record = shown.record
+        self.opened = opened
+        self.built: dict[tuple[str, tuple[Level | None, ...]], Level] = {}
 
-    def level(self, name: str, depth: int | None, latest: tuple[int, ...]) -> Level:
-        """The level of body ``name``; ``latest`` are its inputs in the order in which its first caller made them."""
-        if (name, depth) not in self.built:
-            self.built[name, depth] = self._build(name, depth, latest)
-        return self.built[name, depth]
+    def level(self, name: str, key: Key, latest: tuple[int, ...]) -> Level:
+        """The level of body ``name``, called at ``key``; equal levels are one object.
 
-    def _build(self, name: str, depth: int | None, latest: tuple[int, ...]) -> Level:
+        ``latest`` are its inputs in the order in which its first caller made them.
+        """
         body = self.record.bodies[name]
         order = {node.name: index for index, node in enumerate(body.nodes)}
-        boxes = []
+        inner: list[Level | None] = []
         for node in body.nodes:
-            inner = None
-            if node.body and self.record.bodies[node.body].nodes and depth != 0:
+            if (*key, node.name) in self.opened:
                 ages = sorted(range(len(node.inputs)), key=lambda k: order.get(node.inputs[k].node, BOUNDARY))
-                inner = self.level(node.body, depth and depth - 1, tuple(ages))
-            boxes.append(Box(node, self._results(body, node), inner))
-        edges = list(self._edges(body, order))
+                inner.append(self.level(node.body, (*key, node.name), tuple(ages)))
+            else:
+                inner.append(None)
+        built = (name, tuple(inner))
+        if built not in self.built:
+            self.built[built] = self._build(name, inner, order, latest)
+        return self.built[built]
+
+    def _build(self, name: str, inner: list[Level | None], order: Mapping[str, int], latest: tuple[int, ...]) -> Level:
+        body = self.record.bodies[name]
+        boxes = tuple(
+            Box(
+                node,
+                self._results(body, node),
+                level,
+                self.shown.runs.get((name, node.name)),
+                self.shown.chips.get((name, node.name), ()),
+            )
+            for node, level in zip(body.nodes, inner, strict=True)
+        )
+        edges = tuple(self._edges(body, order))
         weight = sum(box.weight for box in boxes)
-        level = Level(name, tuple(boxes), tuple(edges), len(body.inputs), len(body.outputs), weight=weight)
+        level = Level(name, boxes, edges, len(body.inputs), len(body.outputs), weight=weight)
         path, main_input, main_output = _main_path(level, latest)
-        edges = [Edge(edge.tail, edge.head, edge.weak, edge in path) for edge in edges]
-        return Level(name, level.boxes, tuple(edges), level.inputs, level.outputs, main_input, main_output, weight)
+        edges = tuple(dataclasses.replace(edge, spine=edge in path) for edge in edges)
+        return dataclasses.replace(level, edges=edges, main_input=main_input, main_output=main_output)
 
     def _results(self, body: Body, node: Node) -> tuple[TensorMeta, ...]:
         if not node.body:
