@@ -1,0 +1,230 @@
+"""The cache folder: what is put in comes out, and no state of the folder ends a build or gives a wrong picture."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import shutil
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from sphinx_fxgraph.record import SCHEMA, Failure, Record
+from sphinx_fxgraph.spec import GraphSpec
+from sphinx_fxgraph.store import Store
+
+SPEC = GraphSpec.parse("pkg.nets:UNet(depth=3)", "1, 3, 16, 16", leaf="Conv*")
+RECORD = Record(spec=SPEC.to_dict(), tracer="symbolic", output="f32[1, 2]", made_by={"python": "3.11.7"})
+LAYOUTS = {"b" * 64: {"width": 1.5, "nodes": [[0, 1]]}, "a" * 64: {"width": 2.0, "nodes": []}}
+
+
+def files(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_what_is_put_in_comes_out(tmp_path: Path) -> None:
+    store = Store(tmp_path / "a" / "cache")
+    assert store.record(SPEC) is None
+    assert store.layouts(SPEC) == {}
+    assert not store.folder.exists()
+    assert store.put_record(SPEC, RECORD)
+    assert store.put_drawing(SPEC, "digraph {}\ndigraph {}\n", LAYOUTS, "dot 2.43")
+    again = Store(store.folder)
+    assert again.record(SPEC) == RECORD
+    assert again.layouts(SPEC) == LAYOUTS
+
+
+def test_files_are_named_for_people(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.put_record(SPEC, RECORD)
+    store.put_drawing(SPEC, "digraph {}\n", LAYOUTS, "dot 2.43")
+    name = f"UNet-{SPEC.id[:8]}"
+    assert files(tmp_path) == [f"{name}.dot", f"{name}.json", f"{name}.layout.json"]
+    assert (tmp_path / f"{name}.dot").read_text() == "digraph {}\n"
+    assert json.loads((tmp_path / f"{name}.layout.json").read_text()) == {"engine": "dot 2.43", "levels": LAYOUTS}
+
+
+@pytest.mark.parametrize("name", ["../../outside", "/etc/x", "a\\b:c*?", "名前", "", ".hidden", "n" * 500, "con"])
+def test_any_name_gives_a_file_in_the_folder(tmp_path: Path, name: str) -> None:
+    spec = GraphSpec.parse(f"timm.create_model({name!r})", "1, 3, 8, 8")
+    record = Record(spec=spec.to_dict(), tracer="symbolic")
+    store = Store(tmp_path / "cache")
+    assert store.put_record(spec, record)
+    assert store.record(spec) == record
+    (file,) = files(tmp_path / "cache")
+    assert file.isascii()
+    assert not file.startswith((".", "-"))
+    assert len(file) < 100
+    assert files(tmp_path) == ["cache"]
+
+
+def test_a_record_is_written_again_only_if_the_architecture_differs(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.put_record(SPEC, RECORD)
+    (path,) = tmp_path.iterdir()
+    before = path.read_bytes()
+    assert not store.put_record(SPEC, dataclasses.replace(RECORD, made_by={"python": "3.13.0"}))
+    assert path.read_bytes() == before
+    assert store.put_record(SPEC, dataclasses.replace(RECORD, output="f32[1, 3]"))
+    assert path.read_bytes() != before
+
+
+def test_a_drawing_is_written_again_only_if_it_differs(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    assert store.put_drawing(SPEC, "digraph {}\n", LAYOUTS, "dot")
+    assert not store.put_drawing(SPEC, "digraph {}\n", dict(reversed(list(LAYOUTS.items()))), "dot")
+    for path in tmp_path.iterdir():  # a checkout on Windows
+        path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    assert not store.put_drawing(SPEC, "digraph {}\n", LAYOUTS, "dot")
+    assert store.put_drawing(SPEC, "digraph { a }\n", LAYOUTS, "dot")
+
+
+def test_each_level_has_a_line_of_the_layout(tmp_path: Path) -> None:
+    Store(tmp_path).put_drawing(SPEC, "", LAYOUTS, "dot")
+    text = next(tmp_path.glob("*.layout.json")).read_text()
+    assert [line[1:9] for line in text.splitlines() if '"width"' in line] == ["a" * 8, "b" * 8]
+
+
+def test_a_failure_is_kept_like_a_record(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    failed = dataclasses.replace(RECORD, failure=Failure("build", "ValueError", "no"))
+    store.put_record(SPEC, failed)
+    assert store.record(SPEC) == failed
+
+
+def test_an_older_record_is_there(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    old = dataclasses.replace(RECORD, schema=SCHEMA - 1)
+    store.put_record(SPEC, old)
+    assert store.record(SPEC) == old
+    assert store.put_record(SPEC, RECORD)
+    assert store.record(SPEC) == RECORD
+
+
+def test_a_file_under_the_name_of_another_spec_serves_nobody(tmp_path: Path) -> None:
+    other = GraphSpec.parse("pkg.nets:UNet(depth=4)", "1, 3, 16, 16", leaf="Conv*")
+    store = Store(tmp_path)
+    store.put_record(SPEC, RECORD)
+    shutil.copy(tmp_path / f"UNet-{SPEC.id[:8]}.json", tmp_path / f"UNet-{other.id[:8]}.json")
+    assert store.record(other) is None
+    assert store.put_record(other, dataclasses.replace(RECORD, spec=other.to_dict()))
+    assert store.record(other) is not None
+    assert store.record(SPEC) == RECORD
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"null",
+        b"{",
+        b"[" * 100_000,
+        b"\xff\x00",
+        b'{"levels": []}',
+        b'{"levels": {"a": 1}}',
+        b"version https://git-lfs",
+    ],
+)
+def test_a_torn_or_foreign_file_is_a_miss_and_is_replaced(tmp_path: Path, content: bytes) -> None:
+    store = Store(tmp_path)
+    store.put_record(SPEC, RECORD)
+    store.put_drawing(SPEC, "digraph {}\n", LAYOUTS, "dot")
+    for path in tmp_path.iterdir():
+        path.write_bytes(content)
+    assert store.record(SPEC) is None
+    assert store.layouts(SPEC) == {}
+    assert store.put_record(SPEC, RECORD)
+    assert store.put_drawing(SPEC, "digraph {}\n", LAYOUTS, "dot")
+    assert store.record(SPEC) == RECORD
+    assert store.layouts(SPEC) == LAYOUTS
+
+
+def test_a_folder_in_place_of_a_file_is_a_miss_and_a_complaint(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    (tmp_path / f"UNet-{SPEC.id[:8]}.json" / "x").mkdir(parents=True)
+    assert store.record(SPEC) is None
+    assert not store.put_record(SPEC, RECORD)
+    assert len(store.complaints) == 1
+    assert files(tmp_path) == [f"UNet-{SPEC.id[:8]}.json"]
+
+
+def test_a_store_that_is_not_writable_writes_nothing(tmp_path: Path) -> None:
+    store = Store(tmp_path / "cache", writable=False)
+    assert not store.put_record(SPEC, RECORD)
+    assert not store.put_drawing(SPEC, "digraph {}\n", LAYOUTS, "dot")
+    assert files(tmp_path) == []
+    assert store.complaints == []
+
+
+def test_a_folder_that_cannot_be_written_is_one_complaint_and_no_error(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    store = Store(tmp_path / "file" / "cache")
+    assert not store.put_record(SPEC, RECORD)
+    assert not store.put_drawing(SPEC, "digraph {}\n", LAYOUTS, "dot")
+    assert store.complaints == [f"cannot write to {store.folder}: {os.strerror(20)}"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits the size of files")
+def test_a_full_disk_is_a_complaint_and_leaves_what_was_there(tmp_path: Path) -> None:
+    import resource
+    import signal
+
+    store = Store(tmp_path)
+    store.put_record(SPEC, RECORD)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+    try:
+        assert not store.put_record(SPEC, dataclasses.replace(RECORD, notes=("long " * 100,)))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert len(store.complaints) == 1
+    assert store.record(SPEC) == RECORD
+    assert len(files(tmp_path)) == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="file modes")
+def test_files_can_be_read_by_whom_the_umask_lets(tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        Store(tmp_path).put_record(SPEC, RECORD)
+    finally:
+        os.umask(before)
+    (path,) = tmp_path.iterdir()
+    assert path.stat().st_mode & 0o777 == 0o644
+
+
+def test_builds_at_once_neither_tear_a_file_nor_leave_one_behind(tmp_path: Path) -> None:
+    records = [dataclasses.replace(RECORD, notes=(str(n) * 20_000,)) for n in range(4)]
+    Store(tmp_path).put_record(SPEC, records[0])
+    seen: list[Record | None] = []
+    complaints: list[str] = []
+    done = threading.Event()
+
+    def read() -> None:
+        store = Store(tmp_path)
+        while not done.is_set():
+            seen.append(store.record(SPEC))
+
+    def write(record: Record) -> None:
+        store = Store(tmp_path)
+        for n in range(50):
+            store.put_record(SPEC, dataclasses.replace(record, output=str(n)))
+        complaints.extend(store.complaints)
+
+    reader = threading.Thread(target=read)
+    writers = [threading.Thread(target=write, args=(record,)) for record in records]
+    for thread in (reader, *writers):
+        thread.start()
+    for thread in writers:
+        thread.join()
+    done.set()
+    reader.join()
+    assert complaints == []
+    assert seen
+    assert all(record is not None and len(record.notes[0]) == 20_000 for record in seen)
+    assert len(files(tmp_path)) == 1
