@@ -22,12 +22,12 @@ _MOST_CHARACTERS = 500
 
 
 class CaptureError(Exception):
-    """A capture ends here. ``__cause__`` is what the model's own code raised, if it did.
+    """A capture ends here.
 
     Args:
         stage: the warning's subtype.
         message: one line for the author.
-        cause: names the place where ``file`` and ``line`` do not.
+        cause: what the model's code raised; gives ``type`` (the name of its class), ``file`` and ``line``.
         transient: whether another machine, or this one another time, may give another result.
     """
 
@@ -38,6 +38,7 @@ class CaptureError(Exception):
         self.stage = stage
         self.message = message
         self.transient = transient
+        self.type = type(cause).__name__ if cause else ""
         self.file, self.line = place(cause) if cause else ("", 0)
 
 
@@ -68,10 +69,11 @@ def _is_foreign(file: Path) -> bool:
 
 
 def said(error: BaseException) -> str:
-    """An exception in one line."""
+    """What an exception says, in one line; its class is told beside it."""
     text = " ".join(str(error).split())
-    text = text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 1] + "…"
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    if isinstance(error, SystemExit):
+        text = f"Python was told to exit with status {text}"
+    return text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 1] + "…"
 
 
 def failed_call(stage: Stage, name: str, error: BaseException, function: Any = None) -> CaptureError:
@@ -79,15 +81,21 @@ def failed_call(stage: Stage, name: str, error: BaseException, function: Any = N
     if isinstance(error, CaptureError):
         return error
     if isinstance(error, MemoryError) or "allocate memory" in str(error):
-        return CaptureError(
-            "limit", f"{name} needs more memory than there is: {said(error)}", cause=error, transient=True
-        )
+        message = f"{name} needs more memory than there is: {said(error)}"
+        return CaptureError("limit", message, cause=error, transient=True)
     if isinstance(error, ModuleNotFoundError) and error.name:
         return not_installed(name, error)
     hint = ""
     if function is not None and isinstance(error, TypeError) and len(traceback.extract_tb(error.__traceback__)) == 1:
         hint = _needed(name, function)
-    return CaptureError(stage, f"{name} raised {said(error)}{hint}", cause=error)
+    return raised(stage, f"in {name}", error, hint)
+
+
+def raised(stage: Stage, where: str, error: BaseException, hint: str = "") -> CaptureError:
+    """The error for an exception of the model's; ``where`` is told if no file is, or if it says nothing."""
+    text = said(error)
+    told = f" ({where})" if not hint and (not text or not place(error)[0]) else ""
+    return CaptureError(stage, f"{text}{hint}{told}".strip(), cause=error)
 
 
 def not_installed(name: str, error: ModuleNotFoundError) -> CaptureError:

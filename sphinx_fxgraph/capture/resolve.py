@@ -7,7 +7,7 @@ import importlib
 import pkgutil
 from types import ModuleType
 
-from sphinx_fxgraph.capture.errors import CaptureError, not_installed, said, suggestion
+from sphinx_fxgraph.capture.errors import CaptureError, not_installed, raised, suggestion
 from sphinx_fxgraph.spec import Name
 
 
@@ -41,10 +41,8 @@ def _walk(found: object, names: list[str]) -> tuple[object, list[str]]:
             found = getattr(found, name)
         except AttributeError:
             return found, names[number:]
-        except ModuleNotFoundError as error:  # a package that imports its parts when they are asked for
-            raise not_installed(_name(found), error) from error
-        except Exception as error:
-            raise CaptureError("import", f"{_name(found)}.{name} raised {said(error)}", cause=error) from error
+        except Exception as error:  # a package that imports its parts when they are asked for
+            raise _failed(f"{_name(found)}.{name}", error) from error
     return found, []
 
 
@@ -61,12 +59,14 @@ def _import_if_there(name: str) -> ModuleType | None:
 def _import(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name:
-            raise not_installed(name, error) from error
-        raise CaptureError("import", f"importing {name} raised {said(error)}", cause=error) from error
     except (Exception, SystemExit) as error:
-        raise CaptureError("import", f"importing {name} raised {said(error)}", cause=error) from error
+        raise _failed(name, error) from error
+
+
+def _failed(name: str, error: BaseException) -> CaptureError:
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        return not_installed(name, error)
+    return raised("import", f"importing {name}", error)
 
 
 def _reached(found: object, rest: list[str]) -> object:
