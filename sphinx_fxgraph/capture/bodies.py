@@ -7,16 +7,19 @@ in names of its own. Bodies that are then equal are one, since nothing in them s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from torch import fx, nn
 
 from sphinx_fxgraph.capture import naming
 from sphinx_fxgraph.capture.details import function_detail, module_detail
-from sphinx_fxgraph.capture.flat import Call, Frame, Trace, leaves, passed_through
+from sphinx_fxgraph.capture.flat import Trace
+from sphinx_fxgraph.capture.scopes import Scope, Tree, is_mark
 from sphinx_fxgraph.record import Body, BodyInput, Node, TensorMeta, Value
+
+NameOf = Callable[[fx.Node], str]
+"""How a node is written in arguments."""
 
 
 @dataclass(frozen=True)
@@ -30,144 +33,15 @@ class Bodies:
 
 def find_bodies(model: nn.Module, trace: Trace) -> Bodies:
     """The bodies of a traced model, equal ones once, named after their class in order of first appearance."""
-    tree = _Tree(trace)
+    tree = Tree(trace)
     tree.connect()
     return _Writer(model, tree, whole=trace.error is None).write()
-
-
-@dataclass(eq=False)
-class _Scope:
-    """A module call (the root is one): what stands in it, and the values that pass its border."""
-
-    frame: Frame
-    parent: _Scope | None = None
-    noted: Call | None = None
-    items: list[fx.Node | _Scope] = field(default_factory=list)
-    inputs: dict[fx.Node, str] = field(default_factory=dict)
-    """What comes from outside -> the parameter it arrives by, or nothing."""
-    outputs: dict[fx.Node, None] = field(default_factory=dict)
-    attributes: dict[fx.Node, None] = field(default_factory=dict)
-    """The get_attr nodes that are written here: each scope that uses a parameter has a node of its own."""
-    names: dict[fx.Node | _Scope, str] = field(default_factory=dict)
-
-    @property
-    def path(self) -> str:
-        return self.frame.path
-
-    def outward(self) -> Iterator[_Scope]:
-        """This scope and those it stands in, without the root."""
-        scope = self
-        while scope.parent is not None:
-            yield scope
-            scope = scope.parent
-
-
-class _Tree:
-    """The calls of a trace as a tree, and what flows between them."""
-
-    def __init__(self, trace: Trace) -> None:
-        self.root = _Scope(Frame("", "", 0))
-        self.home: dict[fx.Node, _Scope] = {}
-        self._nodes = list(trace.graph.nodes)
-        self._scopes: dict[tuple[Frame, ...], _Scope] = {(): self.root}
-        self._noted = {call.stack: call for call in trace.calls}
-        self._attributes: dict[str, fx.Node] = {}
-        for node in self._nodes:
-            if node.op == "get_attr":
-                self._attributes.setdefault(str(node.target), node)
-            else:
-                self.home[node] = self._scope(node.meta["stack"])
-                self.home[node].items.append(node)
-
-    def _scope(self, stack: tuple[Frame, ...]) -> _Scope:
-        if stack not in self._scopes:
-            parent = self._scope(stack[:-1])
-            self._scopes[stack] = _Scope(stack[-1], parent, self._noted.get(stack))
-            parent.items.append(self._scopes[stack])
-        return self._scopes[stack]
-
-    def same(self, node: fx.Node) -> fx.Node:
-        """The one node that stands for all that read the same attribute."""
-        return self._attributes[str(node.target)] if node.op == "get_attr" else node
-
-    def connect(self) -> None:
-        """Carry every value to where it is used: arguments first, then what is returned, then what is left."""
-        scopes = [scope for scope in self._scopes.values() if scope.parent is not None]
-        for scope in scopes:
-            for node, name in scope.noted.names.items() if scope.noted else ():
-                scope.inputs.setdefault(self.same(node), name)
-        for scope in scopes:
-            for node in _nodes_in(scope.noted.args, scope.noted.kwargs) if scope.noted else ():
-                self._use(node, scope.parent)
-        for scope in reversed(scopes):  # the innermost first
-            for node in _nodes_in(scope.noted.returned) if scope.noted else ():
-                self._use(node, scope.parent)
-        for node in self._nodes:
-            if node.op != "get_attr":
-                for source in node.all_input_nodes:
-                    self._use(source, self.home[node])
-
-    def _use(self, node: fx.Node, user: _Scope | None) -> None:
-        """Make a value available to what stands in ``user``."""
-        assert user is not None
-        node = self.same(node)
-        if node.op == "get_attr":
-            self._use_attribute(node, user)
-            return
-        around = set(self.home[node].outward())
-        for scope in user.outward():
-            if scope in around:
-                break
-            scope.inputs.setdefault(node, "")
-        inside = set(user.outward())
-        for scope in self.home[node].outward():
-            if scope in inside:
-                break
-            scope.outputs.setdefault(node)
-
-    def _use_attribute(self, node: fx.Node, user: _Scope) -> None:
-        """A parameter comes in by the argument it was given as; else the scope reads it itself."""
-        crossed = []
-        for scope in user.outward():
-            if scope is user and f"{node.target}.".startswith(f"{scope.path}.") and node not in scope.inputs:
-                break
-            crossed.append(scope)
-            if scope.noted and node in scope.inputs and scope.inputs[node]:
-                for each in crossed:
-                    each.inputs.setdefault(node, "")
-                self._use_attribute(node, scope.parent or self.root)
-                return
-        user.attributes.setdefault(node)
-
-    def value(self, node: fx.Node, scope: _Scope) -> Value:
-        """What a node is called in a scope that uses it."""
-        node = self.same(node)
-        if node in scope.inputs:
-            return Value("", list(scope.inputs).index(node))
-        if node.op == "get_attr":
-            return Value(scope.names[node])
-        if self.home[node] is scope:
-            return self.value(node.args[0], scope) if is_mark(node) else Value(scope.names[node])  # type: ignore[arg-type]  # a mark has a node as its argument
-        child = next(each for each in self.home[node].outward() if each.parent is scope)
-        return Value(scope.names[child], list(child.outputs).index(node))
-
-
-def is_mark(node: fx.Node) -> bool:
-    """Whether a node only marks a value that a call returns as it was given."""
-    return node.target is passed_through
-
-
-def _nodes_in(*values: Any) -> list[fx.Node]:
-    found: list[fx.Node] = []
-    for _, leaf in leaves(values):
-        fx.node.map_arg(leaf, found.append)  # also what stands in a slice
-    return found
 
 
 class _Writer:
     """Writes scopes as bodies, from the inside out."""
 
-    def __init__(self, model: nn.Module, tree: _Tree, whole: bool) -> None:
+    def __init__(self, model: nn.Module, tree: Tree, whole: bool) -> None:
         self._model, self._tree, self._whole = model, tree, whole
         self._known: dict[Body, str] = {}
         self._used: dict[str, str] = {}
@@ -197,25 +71,24 @@ class _Writer:
 
     # -- one scope
 
-    def _scope(self, scope: _Scope) -> str:
+    def _scope(self, scope: Scope) -> str:
         """Write a scope and return the draft name of its body."""
-        inner = {item: self._scope(item) for item in scope.items if isinstance(item, _Scope)}
+        inner = {item: self._scope(item) for item in scope.items if isinstance(item, Scope)}
         self._name_inputs(scope)
         self._name_items(scope)
+        name_of = self._text(scope)
         nodes: list[Node] = []
         read: set[fx.Node] = set()
         for item in scope.items:
-            given = (
-                list(item.inputs) if isinstance(item, _Scope) else [self._tree.same(n) for n in item.all_input_nodes]
-            )
+            given = list(item.inputs) if isinstance(item, Scope) else [self._tree.same(n) for n in item.all_input_nodes]
             for attribute in given:
                 if attribute in scope.attributes and attribute not in read:
                     read.add(attribute)
                     nodes.append(self._attribute(attribute, scope))
-            if isinstance(item, _Scope):
-                nodes.append(self._call(item, scope, inner[item]))
+            if isinstance(item, Scope):
+                nodes.append(self._call(item, scope, inner[item], name_of))
             elif not is_mark(item):
-                nodes.append(self._operator(item, scope))
+                nodes.append(self._operator(item, scope, name_of))
         outputs = tuple(self._tree.value(node, scope) for node in scope.outputs)
         if self._whole:
             nodes = _mark_dead(nodes, outputs)
@@ -225,20 +98,20 @@ class _Writer:
         self._used.setdefault(scope.path, draft)
         return draft
 
-    def _name_inputs(self, scope: _Scope) -> None:
+    def _name_inputs(self, scope: Scope) -> None:
         """What arrives by no parameter is called ``input``, ``input_1``."""
         taken = {name for name in scope.inputs.values() if name}
         for node, name in scope.inputs.items():
             scope.inputs[node] = name or _unused("input", taken, "_", 1)
             taken.add(scope.inputs[node])
 
-    def _name_items(self, scope: _Scope) -> None:
+    def _name_items(self, scope: Scope) -> None:
         """Modules and attributes by their path from here, functions by their name; the former come first."""
         taken = set(scope.inputs.values())
         items = [item for item in scope.items if not (isinstance(item, fx.Node) and is_mark(item))]
         for item in items:
-            if isinstance(item, _Scope) or item.op == "call_module":
-                path = item.path if isinstance(item, _Scope) else str(item.target)
+            if isinstance(item, Scope) or item.op == "call_module":
+                path = item.path if isinstance(item, Scope) else str(item.target)
                 name = _below(path, scope.path) or path.rpartition(".")[2] or type(self._model).__name__.lower()
                 scope.names[item] = _unused(name, taken, "@", 2)
         for node in scope.attributes:
@@ -252,9 +125,9 @@ class _Writer:
 
     # -- one node
 
-    def _operator(self, node: fx.Node, scope: _Scope) -> Node:
+    def _operator(self, node: fx.Node, scope: Scope, name_of: NameOf) -> Node:
         name = scope.names[node]
-        args, kwargs = naming.argument_text(node.args, naming.given(node), self._text(scope))
+        args, kwargs = naming.argument_text(node.args, naming.given(node), name_of)
         values = dict.fromkeys(self._tree.value(source, scope) for source in node.all_input_nodes)
         written = Node(
             name=name,
@@ -278,21 +151,21 @@ class _Writer:
             return replace(written, kind=naming.kind_of(short), detail=function_detail(node))
         return written
 
-    def _leaf(self, written: Node, path: str, scope: _Scope) -> Node:
-        module = self._model.get_submodule(path)
+    def _leaf(self, written: Node, path: str, scope: Scope) -> Node:
+        module = self._model.get_submodule(path) if path else self._model
         return replace(
             written,
             target=_target(path, scope.path),
-            kind=type(module).__name__,
+            kind=getattr(module, "original_name", type(module).__name__),  # a ScriptModule's says what it was made from
             type=naming.dotted(type(module)),
             base=naming.base_name(type(module)),
             detail=module_detail(module),
-            config=module.extra_repr(),
+            config=naming.config_text(module),
             parameters=tuple(naming.meta_of(tensor, name) for name, tensor in module.named_parameters()),
             buffers=tuple(naming.meta_of(tensor, name) for name, tensor in module.named_buffers()),
         )
 
-    def _attribute(self, node: fx.Node, scope: _Scope) -> Node:
+    def _attribute(self, node: fx.Node, scope: Scope) -> Node:
         path = _attribute_path(node)
         owner, _, name = path.rpartition(".")
         module = self._model.get_submodule(owner)
@@ -306,10 +179,9 @@ class _Writer:
             result=node.meta.get("result", ""),
         )
 
-    def _call(self, call: _Scope, scope: _Scope, body: str) -> Node:
+    def _call(self, call: Scope, scope: Scope, body: str, name_of: NameOf) -> Node:
         """The node of a module call whose inside is a body."""
         module = self._model.get_submodule(call.path)
-        name_of = self._text(scope)
         noted = call.noted
         args, kwargs = naming.argument_text(noted.args, noted.kwargs, name_of) if noted else ("", "")
         returned = noted.returned if noted else None
@@ -324,13 +196,14 @@ class _Writer:
             args=args,
             kwargs=kwargs,
             inputs=tuple(self._tree.value(node, scope) for node in call.inputs),
+            where=noted.where if noted else "",
             result="" if returned is None or isinstance(returned, fx.Node) else naming.text(returned, _result_text),
         )
 
-    def _text(self, scope: _Scope) -> Callable[[fx.Node], str]:
+    def _text(self, scope: Scope) -> NameOf:
         """How a node is written in the arguments of what stands in a scope."""
         inputs = list(scope.inputs.values())
-        many = {scope.names[item] for item in scope.items if isinstance(item, _Scope) and len(item.outputs) > 1}
+        many = {scope.names[item] for item in scope.items if isinstance(item, Scope) and len(item.outputs) > 1}
 
         def write(node: fx.Node) -> str:
             value = self._tree.value(node, scope)

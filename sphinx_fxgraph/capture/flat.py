@@ -42,6 +42,7 @@ class Call:
     names: dict[fx.Node, str] = field(default_factory=dict)
     """The nodes that went in, by the parameter of ``forward`` they arrive by, in its order: ``x``, ``xs[0]``."""
     returned: Any = None
+    where: str = ""
 
 
 @dataclass

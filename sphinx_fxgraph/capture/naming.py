@@ -162,6 +162,18 @@ def _text(value: Any, node_text: Callable[[fx.Node], str]) -> str:
     return type(value).__name__  # its repr may hold an address, a path or values
 
 
+def config_text(module: nn.Module) -> str:
+    """What a module says of its configuration, on one line."""
+    try:
+        said = module.extra_repr()
+    except Exception:  # noqa: BLE001 - the model's own code, which printing it may never have run
+        return ""
+    return _cut(" ".join(_ADDRESS.sub("", said).split()))
+
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+
+
 # -- operators
 
 
@@ -176,7 +188,7 @@ def function_name(function: Callable[..., Any]) -> str:
         if getattr(public, short, None) is function:
             return f"{public.__name__}.{short}"
     name = name.removeprefix("_") if name.startswith("_operator.") else name
-    return re.sub(r" at 0x[0-9a-f]+", "", name)
+    return _ADDRESS.sub("", name)
 
 
 _INPLACE = frozenset(

@@ -53,11 +53,16 @@ def _slow_attention() -> Iterator[None]:
         torch.backends.mha.set_fastpath_enabled(before)
 
 
+_READS = frozenset({"item", "tolist", "numpy", "equal", "allclose", "is_nonzero", "bool", "float", "int"})
+"""Operators that make plain Python values of what is in a tensor (the last three where they are Python's)."""
+
+
 class _Probe(fx.Interpreter):
     def __init__(self, model: nn.Module, graph: fx.Graph, counter: FlopCounterMode) -> None:
         super().__init__(model, graph=graph)
         self.extra_traceback = False  # the model's own traceback says where; torch.fx would write to the message
         self._counter = counter
+        self._read: set[fx.Node] = set()
 
     def run_node(self, n: fx.Node) -> Any:
         """Run one node and note its result."""
@@ -68,10 +73,18 @@ class _Probe(fx.Interpreter):
             n.meta["marks"] = (*n.meta.get("marks", ()), "failed")
             raise ProbeError(n) from error
         n.meta["outputs"] = tensors_in(result)
-        n.meta["result"] = "" if isinstance(result, torch.Tensor) else text(result)
+        n.meta["result"] = "" if isinstance(result, torch.Tensor) else self._text(n, result)
         macs = (self._counter.get_total_flops() - before) // 2
         n.meta["macs"] = macs or None
         return result
+
+    def _text(self, node: fx.Node, result: Any) -> str:
+        """A result that is no tensor; one that was read from a tensor's values only by its type."""
+        name = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", "")
+        if name in _READS or (not node.meta["outputs"] and not self._read.isdisjoint(node.all_input_nodes)):
+            self._read.add(node)
+            return type(result).__name__
+        return text(result)
 
     def fetch_attr(self, target: str) -> Any:
         """A module or attribute by its dotted path; the empty path is the model itself."""

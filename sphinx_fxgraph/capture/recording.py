@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib.util
 import platform
 import traceback
@@ -11,6 +12,7 @@ from typing import Any
 
 import torch
 from torch import fx, nn
+from torch.nn.parameter import is_lazy
 
 import sphinx_fxgraph
 from sphinx_fxgraph.capture import symbolic
@@ -78,6 +80,8 @@ def record_model(
         The record; where tracing or running fails, with a `Failure` and the graph as far as it is known.
     """
     asked = spec or GraphSpec(target="")
+    if any(map(is_lazy, model.parameters())):
+        model = copy.deepcopy(model)  # a run makes other parameters, of another class, from the lazy ones
     with untouched(model), torch.no_grad():
         model.train(asked.mode == "train")
         trace = symbolic.trace(model, args, kwargs, asked.leaf, asked.method)

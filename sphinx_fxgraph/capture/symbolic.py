@@ -104,7 +104,8 @@ class _Tracer(fx.Tracer):
         before = set(self.graph.nodes) if childless else set()
         self._stack = (*outer, Frame(path, dotted(type(m)), self._counts[path]))
         self._counts[path] += 1
-        call = Call(self._stack, _nodes(args), _nodes(kwargs), _names(m, args, kwargs))
+        where = _place(sys._getframe(1), leaf=False).get("where", "")
+        call = Call(self._stack, _nodes(args), _nodes(kwargs), _names(m, args, kwargs), where=where)
         self.calls.append(call)
         try:
             result = self._returned(forward(*args, **kwargs))
@@ -152,7 +153,7 @@ class _Tracer(fx.Tracer):
         node.meta["stack"] = self._stack
         if kind in ("call_function", "call_method", "call_module"):
             node.meta.update(_place(sys._getframe(1), leaf=kind == "call_module"))
-            module = self.root.get_submodule(target) if kind == "call_module" else None
+            module = self.root.get_submodule(target) if kind == "call_module" and target else self.root
             node.meta["inplace"] = writes_in_place(node, module)
         return node
 
@@ -245,10 +246,10 @@ def _nodes(value: Any) -> Any:
 
 def _names(module: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[fx.Node, str]:
     """The nodes in the arguments of a call, by the parameter of ``forward`` that each arrives by."""
-    signature = inspect.signature(module.forward)
     try:
+        signature = inspect.signature(module.forward)
         arguments = signature.bind(*args, **kwargs).arguments
-    except TypeError:  # the call is about to fail
+    except (TypeError, ValueError):  # the call is about to fail, or is one of a function written in C
         return {}
     names: dict[fx.Node, str] = {}
     for name, value in arguments.items():

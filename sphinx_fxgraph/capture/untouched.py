@@ -6,6 +6,7 @@ import contextlib
 import random
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 from torch import nn
@@ -17,29 +18,44 @@ def untouched(model: nn.Module) -> Iterator[None]:
 
     A model may write to its attributes in ``forward`` (a cache, a counter), and a tracer stores constants on it.
     """
-    attributes = [(module, _state(module)) for module in model.modules()]
-    buffers = [(buffer, buffer.clone()) for buffer in model.buffers() if buffer.device.type != "meta"]
-    seeds = random.getstate()
-    numpy = sys.modules.get("numpy")  # not ours to import: only a model that uses it can change its seed
-    numpy_seeds = numpy.random.get_state() if numpy else None
-    try:
-        with torch.random.fork_rng():
+    attributes = [_Saved(vars(module)) for module in model.modules()]
+    buffers = [(buffer, buffer.clone()) for buffer in model.buffers() if not buffer.is_meta]
+    gpus = {tensor.device for tensor in model.parameters() if tensor.is_cuda}
+    with torch.random.fork_rng(sorted(gpus, key=str)), _python_seeds():
+        try:
             yield
+        finally:
+            for saved in attributes:
+                saved.restore()
+            with torch.no_grad():
+                for buffer, values in buffers:
+                    buffer.copy_(values)
+
+
+@contextlib.contextmanager
+def _python_seeds() -> Iterator[None]:
+    numpy = sys.modules.get("numpy")  # only a model that uses it can change its seed
+    states = random.getstate(), numpy.random.get_state() if numpy else None
+    try:
+        yield
     finally:
-        random.setstate(seeds)
+        random.setstate(states[0])
         if numpy:
-            numpy.random.set_state(numpy_seeds)
-        for module, state in attributes:
-            module.__dict__.clear()
-            module.__dict__.update(state)
-        with torch.no_grad():
-            for buffer, values in buffers:
-                buffer.copy_(values)
+            numpy.random.set_state(states[1])
 
 
-def _state(module: nn.Module) -> dict[str, object]:
-    """The module's attributes; of the dicts that `nn.Module` keeps, copies."""
-    return {
-        name: value.copy() if name.startswith("_") and isinstance(value, dict) else value
-        for name, value in vars(module).items()
-    }
+class _Saved:
+    """The attributes of a module, and what is in the dicts that `nn.Module` keeps.
+
+    The dicts stay the same objects: the handle of a hook refers to the one that the hook is in.
+    """
+
+    def __init__(self, attributes: dict[str, Any]) -> None:
+        kept = [value for name, value in attributes.items() if name.startswith("_") and isinstance(value, dict)]
+        self._dicts = [(value, value.copy()) for value in (attributes, *kept)]
+
+    def restore(self) -> None:
+        for value, content in self._dicts:
+            if len(value) != len(content) or any(value.get(key) is not item for key, item in content.items()):
+                value.clear()
+                value.update(content)

@@ -75,7 +75,7 @@ def _target(node: Node, path: str) -> str:
     """The target of a module or attribute from the root of the model."""
     if node.op not in ("call_module", "get_attr") or not node.target:
         return node.target
-    return node.target[1:] if node.target.startswith("/") else join(path, node.target)
+    return node.target[1:] if node.target.startswith("/") else join(re.sub(r"@\d+(?=\.|$)", "", path), node.target)
 
 
 def _local_name(record: Record, body: Body, value: Value) -> str:
