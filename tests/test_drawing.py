@@ -109,7 +109,7 @@ def test_edges_are_weak_where_one_end_holds_no_tensor(record: Record) -> None:
 def test_a_closed_module_shows_its_output_shape_and_its_last_name(record: Record, engine: layout.Engine) -> None:
     picture = draw(record, engine, Look(depth=0))
     assert not picture.frames
-    closed = next(placed for placed in picture.boxes if placed.path == "a->b")
+    closed = next(drawn for drawn in picture.boxes if drawn.path == "a->b")
     assert (closed.label.kind, closed.label.name, closed.label.shape) == ("Block", "a->b", "1×8 f32")
 
 
@@ -119,7 +119,7 @@ def test_page_svg_is_well_formed_with_unique_ids_that_start_with_the_figure(
     root = ET.fromstring(svg.page_svg(draw(record, engine), figure="fig-net", title="Net <1>", description="a & b"))
     ids = [element.get("id") for element in root.iter() if element.get("id")]
     assert len(ids) == len(set(ids))
-    assert all(name.startswith("fig-net-") for name in ids)
+    assert all(str(name).startswith("fig-net-") for name in ids)
     assert "fig-net-a-_x003E_b.fc" in ids
     assert {e.get("data-path") for e in root.iter(f"{SVG}g") if e.get("data-path")} >= {
         "x",

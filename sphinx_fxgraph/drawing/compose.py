@@ -1,36 +1,36 @@
 """Levels placed inside each other: from the coordinates of single levels to one picture.
 
 Levels are laid out from the inside out, since an open module is a box of the size of its inside; equal levels are laid
-out once. What the engine rounds is put right here: the boxes of a spine stand exactly above each other, and an edge
-enters a frame exactly where it goes on inside.
+out once.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
-from sphinx_fxgraph.drawing import fonts
-from sphinx_fxgraph.drawing.labels import KIND_SIZE, NAME_SIZE, Label, label
+from sphinx_fxgraph.drawing import labels
+from sphinx_fxgraph.drawing.labels import STACK, Label
 from sphinx_fxgraph.drawing.layout import Coordinates, Engine
+from sphinx_fxgraph.drawing.level import Box, Level
 from sphinx_fxgraph.drawing.level_dot import Extent, digest, level_dot
-from sphinx_fxgraph.drawing.levels import BOUNDARY, Box, Edge, Level, Port, root_level
+from sphinx_fxgraph.drawing.levels import root_level
+from sphinx_fxgraph.drawing.placing import Line, Pads, Placed, Point, place
 from sphinx_fxgraph.drawing.shown import GROUP, Look
-from sphinx_fxgraph.record import Node, Record, join
+from sphinx_fxgraph.record import Record, join
 
-Point = tuple[float, float]
-
-MARGIN = 8.0
-"""Around the whole picture, in user units."""
-SIDE, TOP, BOTTOM = 14.0, 24.0, 2.0
-"""Between a frame and its inside."""
-_SNAP = 8.0
-"""The most that a box is moved to stand exactly on the spine: less than half the distance of two boxes."""
+_TITLE = 24.0
+"""Height of a frame's title."""
+_MARGIN = Pads(8, 8, 8, 8)
+_PADS = {"TB": Pads(14, 14, _TITLE, 2), "LR": Pads(_TITLE, 10, 6, 6)}
+_ROUND_TITLE = 8.0
+"""From a frame's title to its neighbours."""
 
 
 @dataclass(frozen=True)
-class Placed:
+class Drawn:
     """An operator or closed module, by the upper left corner of its box within its frame."""
 
     path: str
@@ -41,26 +41,11 @@ class Placed:
 
 
 @dataclass(frozen=True)
-class Line:
-    """An edge within a frame: two ``points`` of a straight line, or the control points of Bézier curves.
-
-    It starts at ``enter`` on the frame's upper border where it comes from outside, and goes on to ``leave`` on the
-    lower border where it leads outside.
-    """
-
-    points: tuple[Point, ...]
-    weak: bool
-    arrow: bool
-    enter: Point | None = None
-    leave: Point | None = None
-
-
-@dataclass(frozen=True)
 class Frame:
-    """An open module and all that is drawn inside, placed within the frame around it; the picture has no node."""
+    """An open module and all that is drawn inside, placed within the frame around it; the whole picture has no box."""
 
     path: str
-    node: Node | None
+    box: Box | None
     depth: int
     x: float
     y: float
@@ -68,10 +53,10 @@ class Frame:
     height: float
     title: float
     """Where its title starts, from its left edge."""
-    shift: float
-    """How far right of the frame's left edge its lines are drawn."""
     lines: tuple[Line, ...]
-    boxes: tuple[Placed, ...]
+    dots: tuple[Point, ...]
+    notes: tuple[tuple[Point, str], ...]
+    boxes: tuple[Drawn, ...]
     frames: tuple[Frame, ...]
 
 
@@ -85,15 +70,25 @@ class Job:
 
     def dot(self) -> str:
         """The DOT of every level of the picture, one graph after another, as Graphviz reads it."""
-        return "".join(_Composer(self).dots.values())
+        return "".join(self.composer.dots.values())
 
     def used(self) -> dict[str, Coordinates]:
         """The layouts that this picture needs, of those that it knows."""
-        return {key: self.layouts[key] for key in _Composer(self).dots if key in self.layouts}
+        self.missing()
+        return {key: self.layouts[key] for key in self.composer.dots if key in self.layouts}
+
+    def missing(self) -> dict[str, str]:
+        """The DOT of the levels that can be laid out next, by digest; empty when the picture is complete."""
+        return self.composer.advance()
 
     def complete(self) -> bool:
         """Whether all its levels have a layout."""
-        return not _Composer(self).missing
+        return not self.missing()
+
+    @cached_property
+    def composer(self) -> _Composer:
+        """What puts the picture together."""
+        return _Composer(self)
 
 
 def lay_out(jobs: Sequence[Job], engine: Engine, timeout: float = 60) -> list[str]:
@@ -107,7 +102,7 @@ def lay_out(jobs: Sequence[Job], engine: Engine, timeout: float = 60) -> list[st
     """
     complaints: list[str] = []
     while True:
-        missing = [_Composer(job).missing for job in jobs]
+        missing = [job.missing() for job in jobs]
         graphs = {key: dot for found in missing for key, dot in found.items()}
         if not graphs:
             return complaints
@@ -125,224 +120,142 @@ def scene(job: Job) -> Frame:
     Raises:
         ValueError: the job is not laid out yet.
     """
-    return _Composer(job).scene()
-
-
-@dataclass(frozen=True)
-class _Shape:
-    """A level with coordinates: the middles of its boxes, where its ends lie on its borders, its edges as lines."""
-
-    width: float
-    height: float
-    boxes: Sequence[Point]
-    inputs: tuple[float, ...]
-    outputs: tuple[float, ...]
-    lines: Sequence[Line]
+    if not job.complete():
+        raise ValueError("the picture is not laid out yet: call lay_out first")
+    return job.composer.scene()
 
 
 @dataclass(frozen=True)
 class _Opened:
-    """An open box: the frame's extent, how far its inside is moved right in it, and where its title starts."""
+    """An open box: its extent with the stack of a run, how far its frame stands in it, and where its title starts.
+
+    ``shift`` is how far the inside is moved across, ``length`` the frame's own size along the flow.
+    """
 
     extent: Extent
+    inset: float
     shift: float
+    length: float
     title: float
 
 
 class _Composer:
+    """All in the axes of the flow: across and along. Only `scene` turns them into x and y."""
+
     def __init__(self, job: Job) -> None:
         self.layouts = job.layouts
+        self.flip = job.look.direction == "LR"
+        self.pads = _PADS[job.look.direction]
         self.root = root_level(job.record, job.look)
         self.dots: dict[str, str] = {}
-        self.missing: dict[str, str] = {}
-        self._shapes: dict[Level, _Shape | None] = {}
+        self.placed: dict[Level, Placed] = {}
         self._labels: dict[Box, Label] = {}
-        self._shape(self.root)
 
-    # -- from the inside out
+    def advance(self) -> dict[str, str]:
+        """Place every level that has a layout; the DOT of those that lack one, as far as their insides are placed."""
+        missing: dict[str, str] = {}
+        self._visit(self.root, missing, set())
+        return missing
 
-    def _shape(self, level: Level) -> _Shape | None:
-        if level not in self._shapes:
-            self._shapes[level] = self._placed(level)
-        return self._shapes[level]
-
-    def _placed(self, level: Level) -> _Shape | None:
-        inside = [self._shape(box.inner) for box in level.boxes if box.inner]
-        if None in inside:
-            return None
+    def _visit(self, level: Level, missing: dict[str, str], seen: set[Level]) -> None:
+        if level in self.placed or level in seen:
+            return
+        seen.add(level)
+        inside = [box.inner for box in level.boxes if box.inner]
+        for inner in inside:
+            self._visit(inner, missing, seen)
+        if any(inner not in self.placed for inner in inside):
+            return
         extents = [self._extent(box) for box in level.boxes]
-        dot = level_dot(level, extents)
+        dot = level_dot(level, extents, [self._turned(*labels.note_size(edge.tensors)) for edge in level.edges])
         key = digest(dot)
         self.dots[key] = dot
-        if key not in self.layouts:
-            self.missing[key] = dot
-            return None
-        return _read(level, extents, self.layouts[key], framed=level is not self.root)
+        if key in self.layouts:
+            pads = _MARGIN if level is self.root else self.pads
+            self.placed[level] = place(level, extents, self.layouts[key], pads)
+        else:
+            missing[key] = dot
+
+    def _turned(self, x: float, y: float) -> Point:
+        return (y, x) if self.flip else (x, y)
+
+    def _label(self, box: Box) -> Label:
+        if box not in self._labels:
+            self._labels[box] = labels.label(box)
+        return self._labels[box]
 
     def _extent(self, box: Box) -> Extent:
         if box.inner:
             return self._opened(box).extent
         text = self._label(box)
-        return Extent(text.width, text.height)
-
-    def _label(self, box: Box) -> Label:
-        if box not in self._labels:
-            self._labels[box] = label(box)
-        return self._labels[box]
+        across, along = self._turned(text.width, text.height)
+        stack = 2 * STACK if text.stacked else 0.0
+        return Extent(across + 2 * stack, along + stack)
 
     def _opened(self, box: Box) -> _Opened:
-        shape = self._shapes[box.inner] if box.inner else None
-        assert shape is not None, "levels are placed from the inside out"
-        needed = title_width(box.node)
-        first = min((*shape.inputs, shape.width))
-        if SIDE - 4 + needed + 8 <= first:
-            return _Opened(Extent(shape.width, shape.height, shape.inputs, shape.outputs), 0, SIDE - 4)
-        # No room left of the line that comes in: the title goes right of all lines, and the frame grows on both sides
-        # alike, so that what is inside stays in its middle.
-        last = max(shape.inputs, default=0.0)
-        grow = 2 * math.ceil(max(0.0, last + 8 + needed + 8 - shape.width))
-        shift = grow / 2
+        assert box.inner is not None, "an open box"
+        placed = self.placed[box.inner]
+        needed = labels.title_width(box) + 2 * _ROUND_TITLE
+        stack = 2 * STACK if box.run else 0.0
+        across, along, shift, title = placed.width, placed.height, 0.0, self.pads.before - 4
+        if self.flip:
+            along, title = max(along, math.ceil(needed)), 8.0
+        elif title + needed > min((*placed.inputs, placed.width)):
+            # No room left of the line that comes in: the title goes right of all lines, and the frame grows on both
+            # sides alike, so that what is inside stays in its middle.
+            last = max(placed.inputs, default=0.0)
+            grow = 2 * math.ceil(max(0.0, last + needed - placed.width))
+            across, shift, title = across + grow, grow / 2, last + grow / 2 + _ROUND_TITLE
         extent = Extent(
-            shape.width + grow,
-            shape.height,
-            tuple(x + shift for x in shape.inputs),
-            tuple(x + shift for x in shape.outputs),
+            across + 2 * stack,
+            along + stack,
+            tuple(x + shift + stack for x in placed.inputs),
+            tuple(x + shift + stack for x in placed.outputs),
         )
-        return _Opened(extent, shift, last + shift + 8)
-
-    # -- from the outside in
+        return _Opened(extent, stack, shift, along, title)
 
     def scene(self) -> Frame:
-        if self._shape(self.root) is None:
-            raise ValueError("the picture is not laid out yet: call lay_out first")
-        return self._frame(self.root, "", None, 0, (0.0, 0.0), None)
+        """The picture, from the outside in."""
+        placed = self.placed[self.root]
+        root = _Opened(Extent(placed.width, placed.height), 0, 0, placed.height, 0)
+        return self._frame(self.root, "", None, 0, (0.0, 0.0), root)
 
-    def _frame(
-        self, level: Level, path: str, node: Node | None, depth: int, at: tuple[float, float], opened: _Opened | None
-    ) -> Frame:
-        shape = self._shapes[level]
-        assert shape is not None
-        shift = opened.shift if opened else 0.0
+    def _frame(self, level: Level, path: str, outer: Box | None, depth: int, at: Point, opened: _Opened) -> Frame:
+        placed, shift = self.placed[level], opened.shift
         boxes, frames = [], []
-        for box, (x, y) in zip(level.boxes, shape.boxes, strict=True):
-            where = path if box.inner and box.node.op == GROUP else join(path, box.node.name)
+        for box, (middle, y) in zip(level.boxes, placed.boxes, strict=True):
+            extent = self._extent(box)
+            across, along = middle + shift - extent.width / 2, y - extent.height / 2
             if box.inner:
                 inner = self._opened(box)
-                corner = (x + shift - inner.extent.width / 2, y - inner.extent.height / 2)
-                frames.append(self._frame(box.inner, where, box.node, depth + 1, corner, inner))
+                where = path if box.node.op == GROUP else join(path, box.node.name)
+                frames.append(self._frame(box.inner, where, box, depth + 1, (across + inner.inset, along), inner))
             else:
                 text = self._label(box)
-                boxes.append(Placed(where, box, text, x + shift - text.width / 2, y - text.height / 2))
+                corner = self._turned(across + (2 * STACK if text.stacked else 0), along)
+                boxes.append(Drawn(join(path, box.node.name), box, text, *corner))
+        x, y = self._turned(*at)
+        width, height = self._turned(opened.extent.width - 2 * opened.inset, opened.length)
         return Frame(
             path=path,
-            node=node,
+            box=outer,
             depth=depth,
-            x=at[0],
-            y=at[1],
-            width=opened.extent.width if opened else shape.width,
-            height=shape.height,
-            title=opened.title if opened else 0,
-            shift=shift,
-            lines=tuple(shape.lines),
+            x=x,
+            y=y,
+            width=width,
+            height=height,
+            title=opened.title,
+            lines=tuple(self._line(line, shift, opened.length) for line in placed.lines),
+            dots=tuple(self._turned(x + shift, y) for x, y in placed.dots),
+            notes=tuple(
+                (self._turned(x + shift, y), labels.shape(level.edges[index].tensors)) for (x, y), index in placed.notes
+            ),
             boxes=tuple(boxes),
             frames=tuple(frames),
         )
 
-
-def title_width(node: Node) -> float:
-    """Width of a frame's title: triangle, attribute name and class."""
-    return 16 + fonts.mono(node.name, NAME_SIZE + 1) + 6 + fonts.sans(node.kind, KIND_SIZE, bold=True)
-
-
-def _read(level: Level, extents: Sequence[Extent], found: Coordinates, *, framed: bool) -> _Shape:
-    """Coordinates of a level, moved into its frame, with its spine drawn straight."""
-    side, top, bottom = (SIDE, TOP, BOTTOM) if framed else (MARGIN, MARGIN, MARGIN)
-    nodes = {name: (x + side, y + top) for name, (x, y) in found["nodes"].items()}
-    width, height = found["size"]
-    width, height = 2 * math.ceil(width / 2 + side), math.ceil(height + top + bottom)
-    places = _Places(
-        [nodes[f"n{index}"] for index in range(len(level.boxes))],
-        [nodes[f"i{k}"] for k in range(level.inputs)],
-        [nodes[f"o{k}"] for k in range(level.outputs)],
-        extents,
-    )
-    drawn = _Places(list(places.boxes), list(places.inputs), list(places.outputs), extents)
-    drawn.straighten(level)
-    lines = []
-    for index, edge in enumerate(level.edges):
-        route = [(x + side, y + top) for x, y in batched(found["edges"].get(str(index), ()))]
-        lines.append(_line(edge, route, places, drawn, height))
-    return _Shape(
-        width, height, drawn.boxes, tuple(x for x, _ in drawn.inputs), tuple(x for x, _ in drawn.outputs), lines
-    )
-
-
-@dataclass
-class _Places:
-    """Where the middles of a level's boxes and its own ends are."""
-
-    boxes: list[Point]
-    inputs: list[Point]
-    outputs: list[Point]
-    extents: Sequence[Extent]
-
-    def tail(self, port: Port) -> Point:
-        """Where an edge from ``port`` starts: at the bottom of its box."""
-        if port.box == BOUNDARY:
-            return self.inputs[port.number]
-        (x, y), extent = self.boxes[port.box], self.extents[port.box]
-        return x + _offset(extent, extent.outputs, port.number), y + extent.height / 2
-
-    def head(self, port: Port) -> Point:
-        """Where an edge to ``port`` ends: at the top of its box."""
-        if port.box == BOUNDARY:
-            return self.outputs[port.number]
-        (x, y), extent = self.boxes[port.box], self.extents[port.box]
-        return x + _offset(extent, extent.inputs or (), port.number), y - extent.height / 2
-
-    def straighten(self, level: Level) -> None:
-        """Move the boxes of the spine sideways by the little that the engine's rounding left them off the line."""
-        for edge in level.spine():
-            line, (x, _) = self.tail(edge.tail)[0], self.head(edge.head)
-            if abs(line - x) > _SNAP:
-                continue
-            places = self.outputs if edge.head.box == BOUNDARY else self.boxes
-            index = edge.head.number if edge.head.box == BOUNDARY else edge.head.box
-            places[index] = (places[index][0] + line - x, places[index][1])
-
-
-def _offset(extent: Extent, ports: Sequence[float], number: int) -> float:
-    """How far right of the middle of a box one of its ports lies."""
-    return ports[number] - extent.width / 2 if extent.inputs is not None else 0.0
-
-
-def _line(edge: Edge, route: Sequence[Point], places: _Places, drawn: _Places, height: float) -> Line:
-    """An edge as drawn: the engine's route, led to where its ends really are."""
-    start, end = drawn.tail(edge.tail), drawn.head(edge.head)
-    if len(route) < 4 or (edge.spine and abs(start[0] - end[0]) < 1):
-        points = [start, (start[0], end[1]) if abs(start[0] - end[0]) < 1 else end]
-    else:
-        points = list(route)
-        for ends, exact, old, new in (
-            ((0, 1), start, places.tail(edge.tail), start),
-            ((-1, -2), end, places.head(edge.head), end),
-        ):
-            # An edge may meet a box anywhere on its border; a port and the spine have one place.
-            port = edge.tail if ends[0] == 0 else edge.head
-            fixed = edge.spine or port.box == BOUNDARY or drawn.extents[port.box].inputs is not None
-            at = points[ends[0]]
-            move = (exact[0] - at[0], exact[1] - at[1]) if fixed else (new[0] - old[0], new[1] - old[1])
-            for k in ends:
-                points[k] = (points[k][0] + move[0], points[k][1] + move[1])
-    return Line(
-        points=tuple(points),
-        weak=edge.weak,
-        enter=(start[0], 0.0) if edge.tail.box == BOUNDARY else None,
-        leave=(end[0], height) if edge.head.box == BOUNDARY else None,
-        arrow=edge.head.box != BOUNDARY and drawn.extents[edge.head.box].inputs is None,
-    )
-
-
-def batched(flat: Sequence[float]) -> Iterator[Point]:
-    """Pairs of a flat list."""
-    return zip(flat[::2], flat[1::2], strict=True)
+    def _line(self, line: Line, shift: float, length: float) -> Line:
+        points = [(x + shift, y) for x, y in line.points]
+        enter = self._turned(points[0][0], 0.0) if line.enters else None
+        leave = self._turned(points[-1][0], length) if line.leaves else None
+        return replace(line, points=tuple(self._turned(*point) for point in points), enter=enter, leave=leave)

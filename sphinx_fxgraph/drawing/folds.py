@@ -1,8 +1,8 @@
 """Runs of equal siblings become one node.
 
 Siblings are equal if they are calls of equal bodies or equal operators, and are wired alike: each takes from the one
-before what that took from the one before it, and all take the same from elsewhere. A run may have a period: convolution,
-norm, activation, and again. What one member gives to anything outside the run keeps it out of the fold, except for the
+before what that took from the one before it, and all take the same from elsewhere. A run may have a period:
+convolution, norm, activation, and again. What one member gives to anything outside the run keeps it out of the fold, except for the
 last, since the drawing would otherwise tell less than the truth.
 """
 
@@ -80,7 +80,9 @@ class _Folder:
                 made[name], node, values = group(self.record, self.body, name, members)
                 renamed |= values
             nodes.append(node)
-            differ = self.loose and len({tuple((n.config, n.body, n.outputs) for n in member) for member in members}) > 1
+            differ = (
+                self.loose and len({tuple((n.config, n.body, n.outputs) for n in member) for member in members}) > 1
+            )
             self.runs[node.name] = Run(count, members[-1][0].name, _weights(members), differ)
             at += period * count
         return (rewired(self.body, nodes, renamed) if self.runs else self.body), made

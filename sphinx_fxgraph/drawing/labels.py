@@ -2,70 +2,78 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sphinx_fxgraph.drawing import fonts
-from sphinx_fxgraph.drawing.levels import Box
+from sphinx_fxgraph.drawing.level import Box
+from sphinx_fxgraph.drawing.shown import GROUP, Run
 from sphinx_fxgraph.record import Node, TensorMeta
 
 KIND_SIZE, DETAIL_SIZE, NAME_SIZE, SHAPE_SIZE = 12.0, 11.0, 9.5, 9.5
 """Font sizes in user units of the drawing."""
 GAP = 5.0
-"""Between the kind and its detail."""
+"""Between the parts of a line."""
+STACK = 3.0
+"""How far each sheet of a stack stands out of the one before."""
+CHIP_HEIGHT = 14.0
 _MOST_CHARACTERS = 36
+_MOST_CHIPS = 3
 _SHOWN_TENSORS = 3
 
 
 @dataclass(frozen=True)
 class Label:
-    """Up to three lines: kind and detail, name, shape; and the size of the box around them."""
+    """Up to four lines in a box: kind, detail and count; name; shape; chips. ``width`` and ``height`` are the box's."""
 
     kind: str
     detail: str
+    count: str
     name: str
     shape: str
+    chips: str
     width: float
     height: float
-    closed: bool = False
+    closed: bool
     """A module call whose inside is not shown."""
-
-    @property
-    def kind_width(self) -> float:
-        """Width of the kind alone."""
-        return fonts.sans(self.kind, KIND_SIZE, bold=True)
-
-    @property
-    def first_line(self) -> float:
-        """Width of kind and detail together."""
-        return self.kind_width + (GAP + fonts.sans(self.detail, DETAIL_SIZE) if self.detail else 0)
+    stacked: bool
+    """It stands for a run."""
 
 
 def label(box: Box) -> Label:
     """The label of a closed box or an operator."""
-    node = box.node
+    node, closed = box.node, bool(box.node.body)
     kind, name = _names(node)
-    short = fonts.shorten(kind, _MOST_CHARACTERS)
-    text = Label(
-        short,
-        fonts.shorten(node.detail, _MOST_CHARACTERS),
-        fonts.shorten(name, _MOST_CHARACTERS),
-        shape(box.tensors),
-        0,
-        0,
-        closed=bool(node.body),
-    )
-    marker = 14 if text.closed else 0
+    kind, name = fonts.shorten(kind, _MOST_CHARACTERS), fonts.shorten(name, _MOST_CHARACTERS)
+    detail, count = fonts.shorten(node.detail, _MOST_CHARACTERS), times(box.run)
+    if box.run:
+        name = span(node, box.run)
+    first = fonts.sans(kind, KIND_SIZE, bold=True) + (14 if closed else 0)
+    first += GAP + fonts.sans(detail, DETAIL_SIZE) if detail else 0
+    first += GAP + fonts.sans(count, KIND_SIZE, bold=True) if count else 0
+    said, chips = shape(box.tensors), chip(box.chips)
     inner = max(
-        text.first_line + marker,
-        fonts.mono(text.name, NAME_SIZE),
-        fonts.sans(text.shape, SHAPE_SIZE),
+        first,
+        fonts.mono(name, NAME_SIZE),
+        fonts.sans(said, SHAPE_SIZE),
+        fonts.mono(chips, NAME_SIZE) + 10,
         44,
     )
-    lines = 1 + bool(text.name) + bool(text.shape)
-    # Even numbers, so that the middle of a box, where edges end, is a whole unit.
-    width = 2 * round((inner + 18) / 2 + 0.5)
-    return Label(text.kind, text.detail, text.name, text.shape, width, {1: 22, 2: 34, 3: 46}[lines], text.closed)
+    lines = 1 + bool(name) + bool(said)
+    return Label(
+        kind=kind,
+        detail=detail,
+        count=count,
+        name=name,
+        shape=said,
+        chips=chips,
+        # Even, so that its middle, where edges end, is a whole unit.
+        width=2 * round((inner + 18) / 2 + 0.5),
+        height=10 + 12 * lines + (CHIP_HEIGHT + 2 if chips else 0),
+        closed=closed,
+        stacked=bool(box.run),
+    )
 
 
 def _names(node: Node) -> tuple[str, str]:
@@ -77,6 +85,45 @@ def _names(node: Node) -> tuple[str, str]:
     return node.kind, node.name
 
 
+def times(run: Run | None) -> str:
+    """``×12``."""
+    return f"×{run.count}" if run else ""
+
+
+def span(node: Node, run: Run) -> str:
+    """First and last name of a run, and whether its members share their weights."""
+    first, last = node.name, run.last
+    head, _, tail = last.rpartition(".")
+    if head and first.startswith(f"{head}."):
+        last = tail
+    weights = f", {run.weights} weights" if run.weights else ""
+    return f"{fonts.shorten(first, 20)} … {fonts.shorten(last, 20)}{weights}"
+
+
+def title(node: Node) -> str:
+    """The attribute in a frame's title; a group of operators has none."""
+    return "" if node.op == GROUP else node.name
+
+
+def title_width(box: Box) -> float:
+    """Width of a frame's title: triangle, attribute, class, count and chips."""
+    parts = [
+        12.0,
+        fonts.mono(title(box.node), NAME_SIZE + 1),
+        fonts.sans(box.node.kind, KIND_SIZE, bold=True),
+        fonts.sans(times(box.run), KIND_SIZE, bold=True),
+        fonts.mono(span(box.node, box.run), NAME_SIZE) if box.run else 0.0,
+        fonts.mono(chip(box.chips), NAME_SIZE),
+    ]
+    return sum(part + GAP for part in parts if part)
+
+
+def chip(names: Sequence[str]) -> str:
+    """The names of side inputs, shortened."""
+    shown = [fonts.shorten(name, 16) for name in names[:_MOST_CHIPS]]
+    return ", ".join(shown) + (f" +{len(names) - len(shown)}" if len(names) > len(shown) else "")
+
+
 def shape(tensors: Sequence[TensorMeta]) -> str:
     """``1×64×56×56 f32``; of several tensors the first few."""
     shown = [f"{dims(meta)} {meta.dtype}" for meta in tensors[:_SHOWN_TENSORS]]
@@ -84,6 +131,12 @@ def shape(tensors: Sequence[TensorMeta]) -> str:
         more = len(tensors) - len(shown)
         return f"{len(tensors)} tensors" if more or len(set(shown)) > 1 else f"{len(tensors)} · {shown[0]}"
     return "".join(shown)
+
+
+def note_size(tensors: Sequence[TensorMeta]) -> tuple[float, float]:
+    """Width and height of the text at an edge; most edges have none."""
+    text = shape(tensors)
+    return (math.ceil(fonts.sans(text, SHAPE_SIZE)) + 6, 13) if text else (0, 0)
 
 
 def dims(meta: TensorMeta) -> str:

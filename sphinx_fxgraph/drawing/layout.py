@@ -19,7 +19,8 @@ from typing import Any
 
 Coordinates = dict[str, Any]
 """A level's layout: ``size`` [width, height], ``nodes`` {name: [x, y]} of their middles and ``edges``
-{index: [x, y, x, y, ...]} of Bézier control points; in points, y downwards."""
+{index: [x, y, x, y, ...]} of Bézier control points, and ``notes`` {index: [x, y]} of the middles of their texts; in
+points, y downwards."""
 
 
 class EngineMissingError(Exception):
@@ -120,12 +121,12 @@ def _coordinates(graph: dict[str, Any]) -> Coordinates:
         x, y = text.split(",")
         return [round(float(x), 1), round(height - float(y), 1)]
 
-    return {
+    edges = [edge for edge in graph.get("edges", ()) if "pos" in edge]
+    found: Coordinates = {
         "size": [round(width, 1), round(height, 1)],
         "nodes": {item["name"]: point(item["pos"]) for item in graph.get("objects", ()) if "pos" in item},
-        "edges": {
-            item["id"]: [c for text in item["pos"].split() for c in point(text)]
-            for item in graph.get("edges", ())
-            if "pos" in item
-        },
+        "edges": {edge["id"]: [c for text in edge["pos"].split() for c in point(text)] for edge in edges},
     }
+    if notes := {edge["id"]: point(edge["lp"]) for edge in edges if "lp" in edge}:
+        found["notes"] = notes
+    return found

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from sphinx_fxgraph.drawing.levels import BOUNDARY, Level, Port
+from sphinx_fxgraph.drawing.level import BOUNDARY, Level, Port
 
 SPINE_WEIGHT = 100
 PORT = 2
@@ -27,9 +27,12 @@ class Extent:
     outputs: tuple[float, ...] = ()
 
 
-def level_dot(level: Level, extents: Sequence[Extent]) -> str:
-    """One graph: ``n3`` is box 3, ``i0`` and ``o0`` the level's own ends; an edge's ``id`` is its index."""
-    return "\n".join(_lines(level, extents)) + "\n"
+def level_dot(level: Level, extents: Sequence[Extent], notes: Sequence[tuple[float, float]]) -> str:
+    """One graph: ``n3`` is box 3, ``i0`` and ``o0`` the level's own ends; an edge's ``id`` is its index.
+
+    ``notes`` is the size of the text at each edge; Graphviz keeps room for it.
+    """
+    return "\n".join(_lines(level, extents, notes)) + "\n"
 
 
 def digest(dot: str) -> str:
@@ -37,7 +40,7 @@ def digest(dot: str) -> str:
     return hashlib.sha256(dot.encode()).hexdigest()[:20]
 
 
-def _lines(level: Level, extents: Sequence[Extent]) -> Iterator[str]:
+def _lines(level: Level, extents: Sequence[Extent], notes: Sequence[tuple[float, float]]) -> Iterator[str]:
     yield "digraph {"
     yield "graph [rankdir=TB nodesep=0.25 ranksep=0.26]"
     yield 'node [shape=box fixedsize=true label=""]'
@@ -51,10 +54,11 @@ def _lines(level: Level, extents: Sequence[Extent]) -> Iterator[str]:
         if count:
             ends = " ".join(f"{letter}{k} [shape=point width=0.01 height=0.01]" for k in range(count))
             yield f"{{rank={rank} {ends}}}"
-    for index, edge in enumerate(level.edges):
+    for index, (edge, (width, height)) in enumerate(zip(level.edges, notes, strict=True)):
         weight = SPINE_WEIGHT if edge.spine else 0 if edge.weak else 1
+        note = f" label=<{_TABLE}<TR>{_cell(round(width), round(height))}</TR></TABLE>>" if width else ""
         tail, head = _end(edge.tail, extents, "i", "o", "s"), _end(edge.head, extents, "o", "i", "n")
-        yield f"{tail} -> {head} [id={index} weight={weight}]"
+        yield f"{tail} -> {head} [id={index} weight={weight}{note}]"
     yield "}"
 
 

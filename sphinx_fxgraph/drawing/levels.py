@@ -8,70 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
-from sphinx_fxgraph.drawing import folds, groups, nontensor
+from sphinx_fxgraph.drawing import folds, groups, nontensor, sidelines
+from sphinx_fxgraph.drawing.level import BOUNDARY, Box, Edge, Level, Port
 from sphinx_fxgraph.drawing.opening import Key, opened
-from sphinx_fxgraph.drawing.shown import Look, Run, Shown
+from sphinx_fxgraph.drawing.shown import Look, Shown
+from sphinx_fxgraph.drawing.spine import with_spine
 from sphinx_fxgraph.record import Body, Node, Record, TensorMeta, Value
-
-BOUNDARY = -1
-"""Index of the level itself where an edge starts at one of its inputs or ends at one of its outputs."""
-
-
-@dataclass(frozen=True, eq=False)
-class Box:
-    """One thing in a level: a node of the body, open if it shows the level of its own body inside."""
-
-    node: Node
-    tensors: tuple[TensorMeta, ...]
-    """The tensors in its results: all that a closed box says of its inside."""
-    inner: Level | None = None
-    run: Run | None = None
-    chips: tuple[str, ...] = ()
-    """Names of side inputs that have no edge."""
-
-    @property
-    def weight(self) -> int:
-        """How many operators it stands for."""
-        return (self.inner.weight if self.inner else 1) * (self.run.count if self.run else 1)
-
-
-@dataclass(frozen=True)
-class Port:
-    """One end of an edge: output or input ``number`` of box ``box``."""
-
-    box: int
-    number: int = 0
-
-
-@dataclass(frozen=True)
-class Edge:
-    """A value on its way. ``weak``: one of its ends holds no tensor. ``spine``: it is part of the level's main path."""
-
-    tail: Port
-    head: Port
-    weak: bool = False
-    spine: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class Level:
-    """A body as boxes in execution order and the edges between them."""
-
-    body: str
-    boxes: tuple[Box, ...]
-    edges: tuple[Edge, ...]
-    inputs: int
-    outputs: int
-    main_input: int = 0
-    main_output: int = 0
-    weight: int = 1
-
-    def spine(self) -> tuple[Edge, ...]:
-        """The edges of the main path, from its start to its end."""
-        return tuple(edge for edge in self.edges if edge.spine)
 
 
 def root_level(record: Record, look: Look) -> Level:
@@ -95,26 +39,26 @@ class _Builder:
         self.opened = opened
         self.built: dict[tuple[str, tuple[Level | None, ...]], Level] = {}
 
-    def level(self, name: str, key: Key, latest: tuple[int, ...]) -> Level:
+    def level(self, name: str, key: Key, ages: Sequence[int]) -> Level:
         """The level of body ``name``, called at ``key``; equal levels are one object.
 
-        ``latest`` are its inputs in the order in which its first caller made them.
+        ``ages`` tells of each input how late its first caller made it.
         """
         body = self.record.bodies[name]
         order = {node.name: index for index, node in enumerate(body.nodes)}
         inner: list[Level | None] = []
         for node in body.nodes:
             if (*key, node.name) in self.opened:
-                ages = sorted(range(len(node.inputs)), key=lambda k: order.get(node.inputs[k].node, BOUNDARY))
-                inner.append(self.level(node.body, (*key, node.name), tuple(ages)))
+                made = [order.get(value.node, BOUNDARY) for value in node.inputs]
+                inner.append(self.level(node.body, (*key, node.name), made))
             else:
                 inner.append(None)
         built = (name, tuple(inner))
         if built not in self.built:
-            self.built[built] = self._build(name, inner, order, latest)
+            self.built[built] = self._build(name, inner, order, ages)
         return self.built[built]
 
-    def _build(self, name: str, inner: list[Level | None], order: Mapping[str, int], latest: tuple[int, ...]) -> Level:
+    def _build(self, name: str, inner: Sequence[Level | None], order: Mapping[str, int], ages: Sequence[int]) -> Level:
         body = self.record.bodies[name]
         boxes = tuple(
             Box(
@@ -126,12 +70,21 @@ class _Builder:
             )
             for node, level in zip(body.nodes, inner, strict=True)
         )
-        edges = tuple(self._edges(body, order))
-        weight = sum(box.weight for box in boxes)
-        level = Level(name, boxes, edges, len(body.inputs), len(body.outputs), weight=weight)
-        path, main_input, main_output = _main_path(level, latest)
-        edges = tuple(dataclasses.replace(edge, spine=edge in path) for edge in edges)
-        return dataclasses.replace(level, edges=edges, main_input=main_input, main_output=main_output)
+        edges = self._edges(body, boxes, order)
+        pins, edges = _pins(len(body.inputs), edges)
+        level = Level(
+            body=name,
+            boxes=boxes,
+            edges=edges,
+            names=tuple(
+                ", ".join(body.inputs[k].name for k, pin in enumerate(pins) if pin == p)
+                for p in range(max(pins, default=-1) + 1)
+            ),
+            pins=pins,
+            outputs=len(body.outputs),
+        )
+        late = [max(ages[k] for k, pin in enumerate(pins) if pin == p) for p in range(level.inputs)]
+        return sidelines.rails(sidelines.chips(with_spine(level, late)))
 
     def _results(self, body: Body, node: Node) -> tuple[TensorMeta, ...]:
         if not node.body:
@@ -139,76 +92,47 @@ class _Builder:
         count = len(self.record.bodies[node.body].outputs)
         return tuple(meta for k in range(count) for meta in self.record.metas(body, Value(node.name, k)))
 
-    def _edges(self, body: Body, order: Mapping[str, int]) -> Iterable[Edge]:
+    def _edges(self, body: Body, boxes: Sequence[Box], order: Mapping[str, int]) -> tuple[Edge, ...]:
+        """One edge for each pair of ends; it is weak if no value on it has a tensor at both ends."""
+        values: dict[tuple[Port, Port], list[tuple[Value, bool]]] = defaultdict(list)
+
         def tail(value: Value) -> Port:
-            return Port(order[value.node] if value.node else BOUNDARY, value.output)
+            if not value.node:
+                return Port(BOUNDARY, value.output)
+            box = order[value.node]
+            return Port(box, value.output if boxes[box].inner else 0)
 
-        seen = set()
-        for index, node in enumerate(body.nodes):
-            ends = node.op == "output" or bool(self._results(body, node))
-            for number, value in enumerate(node.inputs):
-                weak = not (ends and self.record.metas(body, value))
-                edge = Edge(tail(value), Port(index, number if node.body else 0), weak)
-                if edge not in seen:
-                    seen.add(edge)
-                    yield edge
+        for index, box in enumerate(boxes):
+            takes = box.node.op == "output" or bool(box.tensors)
+            for number, value in enumerate(box.node.inputs):
+                head = Port(index, box.inner.pins[number] if box.inner else 0)
+                values[tail(value), head].append((value, takes))
         for number, value in enumerate(body.outputs):
-            yield Edge(tail(value), Port(BOUNDARY, number), not self.record.metas(body, value))
+            values[tail(value), Port(BOUNDARY, number)].append((value, True))
+        edges = []
+        for (start, end), carried in values.items():
+            strong = [value for value, takes in carried if takes and self.record.metas(body, value)]
+            edges.append(Edge(start, end, weak=not strong, tensors=self._unsaid(body, boxes, start, strong)))
+        return tuple(edges)
+
+    def _unsaid(self, body: Body, boxes: Sequence[Box], tail: Port, values: Sequence[Value]) -> tuple[TensorMeta, ...]:
+        """The tensors on an edge, where the box it comes from cannot say them because it has several results."""
+        if tail.box == BOUNDARY or not boxes[tail.box].node.body or len(boxes[tail.box].tensors) < 2:
+            return ()
+        return tuple(meta for value in values for meta in self.record.metas(body, value))
 
 
-def _main_path(level: Level, latest: tuple[int, ...]) -> tuple[frozenset[Edge], int, int]:
-    """The longest path of tensors through a level, the input it starts at and the output it ends at.
+def _pins(count: int, edges: tuple[Edge, ...]) -> tuple[tuple[int, ...], tuple[Edge, ...]]:
+    """Inputs that go to the very same places enter by one pin: all the maps that a dense layer concatenates.
 
-    It is as long as the operators on it are many. Inside another level it leads from an input to an output. Among
-    inputs from which it is equally long the one made last wins: of all the maps that a dense layer takes, the one from
-    the layer above. If it can, it keeps to the main inputs and outputs of open boxes, where it runs on straight inside.
+    Returns:
+        The pin of each input, and the edges from pins instead of from inputs.
     """
-    strong = [edge for edge in level.edges if not edge.weak]
-    for edges in ([edge for edge in strong if _aligned(level, edge)], strong):
-        if path := _longest(level, edges, {number: rank for rank, number in enumerate(latest)}):
-            first, last = path[0].tail, path[-1].head
-            return (
-                frozenset(path),
-                first.number if first.box == BOUNDARY else 0,
-                last.number if last.box == BOUNDARY else 0,
-            )
-    return frozenset(), 0, 0
-
-
-def _longest(level: Level, edges: Iterable[Edge], age: Mapping[int, int]) -> tuple[Edge, ...]:
-    into: dict[int, list[Edge]] = defaultdict(list)
-    for edge in edges:
-        into[edge.head.box].append(edge)
-    reached: dict[int, tuple[int, int]] = {}  # box -> operators on the way, how late the input was made
-    before: dict[int, Edge] = {}
-
-    def length(edge: Edge) -> tuple[int, int]:
-        return (0, age.get(edge.tail.number, 0)) if edge.tail.box == BOUNDARY else reached[edge.tail.box]
-
-    for index, box in enumerate(level.boxes):
-        ways = [edge for edge in into[index] if edge.tail.box == BOUNDARY or edge.tail.box in reached]
-        if ways:
-            before[index] = max(ways, key=length)
-            operators, late = length(before[index])
-            reached[index] = (operators + box.weight, late)
-        elif not level.inputs:
-            reached[index] = (box.weight, 0)
-    if level.outputs:
-        ends = [edge for edge in into[BOUNDARY] if edge.tail.box == BOUNDARY or edge.tail.box in reached]
-        step = max(ends, key=length, default=None)
-    else:
-        step = before.get(max(reached, key=reached.__getitem__, default=BOUNDARY))
-    path = []
-    while step:
-        path.append(step)
-        step = before.get(step.tail.box) if step.tail.box != BOUNDARY else None
-    return tuple(reversed(path))
-
-
-def _aligned(level: Level, edge: Edge) -> bool:
-    """Whether an edge meets the main ports of the open boxes at its ends, so that it can run on straight inside."""
-    for port, of_input in ((edge.tail, False), (edge.head, True)):
-        inner = level.boxes[port.box].inner if port.box != BOUNDARY else None
-        if inner and port.number != (inner.main_input if of_input else inner.main_output):
-            return False
-    return True
+    uses = [frozenset((edge.head, edge.weak) for edge in edges if edge.tail == Port(BOUNDARY, k)) for k in range(count)]
+    numbers: dict[object, int] = {}
+    pins = tuple(numbers.setdefault(use, len(numbers)) for use in uses)
+    renamed = (
+        dataclasses.replace(edge, tail=Port(BOUNDARY, pins[edge.tail.number])) if edge.tail.box == BOUNDARY else edge
+        for edge in edges
+    )
+    return pins, tuple(dict.fromkeys(renamed))

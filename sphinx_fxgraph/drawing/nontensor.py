@@ -22,7 +22,7 @@ def simplify(shown: Shown, mode: str) -> Shown:
         return shown
     record, chips, bodies, gone = shown.record, dict(shown.chips), {}, {}
     for name, body in record.bodies.items():
-        removable = _removable(record, body)
+        removable = _removable(body)
         if mode == "auto" and len(removable) <= MOST_SHOWN:
             removable = {}
         bodies[name] = _without(body, removable)
@@ -36,7 +36,7 @@ def simplify(shown: Shown, mode: str) -> Shown:
     )
 
 
-def _removable(record: Record, body: Body) -> dict[str, Node]:
+def _removable(body: Body) -> dict[str, Node]:
     """Operators without a tensor in their result, but for those that a module call or the body's own result needs."""
     found = {
         node.name: node

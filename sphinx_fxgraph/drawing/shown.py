@@ -27,7 +27,7 @@ class Look:
     fold: str = "auto"
     """``auto`` folds runs of equal siblings, ``loose`` also of siblings that differ in sizes only, ``off`` none."""
     nontensor: str = "auto"
-    """Operators whose result holds no tensor: ``show``, ``compact``, ``hide``; ``auto`` shows a few and compacts many."""
+    """Operators without a tensor in their result: ``show``, ``compact``, ``hide``; ``auto`` shows few and compacts many."""
     direction: str = "TB"
     """``TB`` from top to bottom, ``LR`` from left to right."""
 

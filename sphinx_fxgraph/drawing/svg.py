@@ -11,8 +11,13 @@ from collections.abc import Iterator
 from xml.sax.saxutils import escape, quoteattr
 
 from sphinx_fxgraph.drawing import fonts, labels
-from sphinx_fxgraph.drawing.compose import Frame, Line, Placed
+from sphinx_fxgraph.drawing.compose import Drawn, Frame
 from sphinx_fxgraph.drawing.palette import LIGHT, category
+from sphinx_fxgraph.drawing.placing import Line
+from sphinx_fxgraph.drawing.shown import GROUP
+
+_MARKS = ("dead", "failed")
+"""Remarks on an operator that change what its box looks like."""
 
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9._-]")
 
@@ -88,88 +93,137 @@ class _Writer:
         yield "</svg>"
 
     def frame(self, frame: Frame) -> Iterator[str]:
-        node = frame.node
-        assert node is not None, "only the root of the picture has no node, and it has no frame"
+        box = frame.box
+        assert box is not None, "only the whole picture has no box, and no frame around it"
+        module = box.node.op != GROUP
+        classes = "fxg-module" if module else "fxg-group"
         yield _tag(
             "g",
-            **self.style(f"fxg-module fxg-depth-{(frame.depth - 1) % 3}"),
-            **self.identity(frame.path),
-            data_type=node.type,
+            **self.style(f"{classes} fxg-depth-{(frame.depth - 1) % 3}{' fxg-fold' if box.run else ''}"),
+            **(self.identity(frame.path) if module else {}),
+            data_type=box.node.type or None,
+            data_count=box.run.count if box.run else None,
             transform=f"translate({_number(frame.x)} {_number(frame.y)})",
         )
-        yield (
-            _tag("rect", **self.style("fxg-frame"), width=float(frame.width), height=float(frame.height), rx=10)
-            + "</rect>"
-        )
+        yield from self.rectangles("fxg-frame", frame.width, frame.height, 10, stacked=bool(box.run))
         yield from self.inside(frame)
-        yield f"<title>{escape(f'{frame.path}: {node.type}')}</title>"
-        yield self.text(
-            "fxg-title", frame.title, 16.5, ("fxg-triangle", "▾"), ("fxg-attr", node.name), ("fxg-kind", node.kind)
-        )
+        if module:
+            yield f"<title>{escape(f'{frame.path}: {box.node.type}')}</title>"
+        parts = [
+            ("fxg-triangle", "▾"),
+            ("fxg-attr", labels.title(box.node)),
+            ("fxg-kind", box.node.kind),
+            ("fxg-count", labels.times(box.run)),
+            ("fxg-span", labels.span(box.node, box.run) if box.run else ""),
+            ("fxg-span", labels.chip(box.chips)),
+        ]
+        yield self.text("fxg-title", frame.title, 16.5, *(part for part in parts if part[1]))
         yield "</g>"
+
+    def rectangles(self, style: str, width: float, height: float, radius: int, *, stacked: bool) -> Iterator[str]:
+        """The outline of a box or a frame; of a run the lower sheets of its stack too."""
+        for sheet in (2, 1) if stacked else ():
+            move = labels.STACK * sheet
+            yield (
+                _tag(
+                    "rect",
+                    **self.style(f"{style} fxg-sheet"),
+                    x=move,
+                    y=move,
+                    width=float(width),
+                    height=float(height),
+                    rx=radius,
+                )
+                + "</rect>"
+            )
+        yield _tag("rect", **self.style(style), width=float(width), height=float(height), rx=radius) + "</rect>"
 
     def inside(self, frame: Frame) -> Iterator[str]:
         for line in frame.lines:
-            yield self.line(line, frame.shift)
+            yield self.line(line)
+        for x, y in frame.dots:
+            yield _tag("circle", **self.style("fxg-dot"), cx=float(x), cy=float(y), r=2) + "</circle>"
         for inner in frame.frames:
             yield from self.frame(inner)
-        for placed in frame.boxes:
-            yield from self.box(placed)
+        for drawn in frame.boxes:
+            yield from self.box(drawn)
+        for (x, y), text in frame.notes:
+            yield self.text("fxg-note", x, y + 3.5, ("", text))
 
-    def line(self, line: Line, shift: float) -> str:
-        points = [f"{_number(x + shift)} {_number(y)}" for x, y in line.points]
+    def line(self, line: Line) -> str:
+        points = [f"{_number(x)} {_number(y)}" for x, y in line.points]
         path = f"M{points[0]}"
         if line.enter:
-            path = f"M{_number(line.enter[0] + shift)} {_number(line.enter[1])}L{points[0]}"
-        path += f"{'C' if len(points) > 2 else 'L'}{' '.join(points[1:])}"
+            path = f"M{_number(line.enter[0])} {_number(line.enter[1])}L{points[0]}"
+        path += ("C" if line.curved else "L") + " ".join(points[1:])
         if line.leave:
-            path += f"L{_number(line.leave[0] + shift)} {_number(line.leave[1])}"
+            path += f"L{_number(line.leave[0])} {_number(line.leave[1])}"
+        classes = "fxg-edge" + (" fxg-weak" if line.weak else "") + (" fxg-rail" if line.rail else "")
         tip = f"url(#{self.figure}--{'weak' if line.weak else 'edge'})" if line.arrow else None
-        return (
-            _tag("path", **self.style("fxg-edge fxg-weak" if line.weak else "fxg-edge"), d=path, marker_end=tip)
-            + "</path>"
-        )
+        return _tag("path", **self.style(classes), d=path, marker_end=tip) + "</path>"
 
-    def box(self, placed: Placed) -> Iterator[str]:
-        node, label = placed.box.node, placed.label
+    def box(self, drawn: Drawn) -> Iterator[str]:
+        node, label = drawn.box.node, drawn.label
         if label.closed:
-            classes = "fxg-module fxg-closed"
+            classes = f"{'fxg-group' if node.op == GROUP else 'fxg-module'} fxg-closed"
         else:
             classes = f"fxg-op fxg-{category(node)}" + (
-                "" if placed.box.tensors or node.op == "output" else " fxg-nontensor"
+                "" if drawn.box.tensors or node.op == "output" else " fxg-nontensor"
             )
+        run = drawn.box.run
         yield _tag(
             "g",
-            **self.style(classes),
-            **self.identity(placed.path),
+            **self.style(
+                classes
+                + (" fxg-fold" if run else "")
+                + "".join(f" fxg-{mark}" for mark in node.marks if mark in _MARKS)
+            ),
+            **self.identity(drawn.path),
             data_kind=None if label.closed else node.kind,
             data_type=node.type or None,
-            transform=f"translate({_number(placed.x)} {_number(placed.y)})",
+            data_count=run.count if run else None,
+            transform=f"translate({_number(drawn.x)} {_number(drawn.y)})",
         )
-        yield (
-            _tag("rect", **self.style("fxg-box"), width=float(label.width), height=float(label.height), rx=7)
-            + "</rect>"
-        )
+        yield from self.rectangles("fxg-box", label.width, label.height, 7, stacked=label.stacked)
         middle = label.width / 2
-        closed = [("fxg-triangle", "▸")] if label.closed else []
-        detail = [("fxg-detail", label.detail)] if label.detail else []
-        yield self.text("fxg-head", middle, 16, *closed, ("fxg-kind", label.kind), *detail)
+        parts = [
+            ("fxg-triangle", "▸" if label.closed else ""),
+            ("fxg-kind", label.kind),
+            ("fxg-detail", label.detail),
+            ("fxg-count", label.count),
+        ]
+        yield self.text("fxg-head", middle, 16, *(part for part in parts if part[1]))
         y = 16.0
         for style, text in (("fxg-name", label.name), ("fxg-shape", label.shape)):
             if text:
                 y += 12
                 yield self.text(style, middle, y, ("", text))
-        yield f"<title>{escape(self.about(placed))}</title></g>"
+        if label.chips:
+            width = fonts.mono(label.chips, labels.NAME_SIZE) + 10
+            yield (
+                _tag(
+                    "rect",
+                    **self.style("fxg-chip"),
+                    x=middle - width / 2,
+                    y=y + 5,
+                    width=width,
+                    height=labels.CHIP_HEIGHT,
+                    rx=7,
+                )
+                + "</rect>"
+            )
+            yield self.text("fxg-name", middle, y + 15.5, ("", label.chips))
+        yield f"<title>{escape(self.about(drawn))}</title></g>"
 
-    def about(self, placed: Placed) -> str:
+    def about(self, drawn: Drawn) -> str:
         """What a tooltip tells: the whole path, the call, every result."""
-        node = placed.box.node
+        node = drawn.box.node
         arguments = ", ".join(part for part in (node.args, node.kwargs) if part)
         call = f"{node.target}({arguments})" if node.op.startswith("call_") else node.target
-        results = [f"{meta.path} {labels.dims(meta)} {meta.dtype}".strip() for meta in placed.box.tensors] or [
+        results = [f"{meta.path} {labels.dims(meta)} {meta.dtype}".strip() for meta in drawn.box.tensors] or [
             node.result
         ]
-        return "\n".join(part for part in (f"{placed.path} = {call}", node.config, *results) if part)
+        return "\n".join(part for part in (f"{drawn.path} = {call}", node.config, *results) if part)
 
     def text(self, style: str, x: float, y: float, *parts: tuple[str, str]) -> str:
         """One line; its parts stand side by side in styles of their own."""
@@ -194,20 +248,21 @@ class _PrintWriter(_Writer):
     def identity(self, path: str) -> dict[str, object]:  # noqa: ARG002 - print needs no identity
         return {}
 
-    def box(self, placed: Placed) -> Iterator[str]:
-        hue = "io" if placed.label.closed else category(placed.box.node)
-        for part in super().box(placed):
-            # The fill of a box is its group's in the page variant; here every rectangle has its own.
-            yield (
-                part.replace("<rect ", f'<rect fill="{LIGHT.fills[hue]}" stroke="{LIGHT.strokes[hue]}" ', 1)
-                if "<rect" in part
-                else part
-            )
+    def box(self, drawn: Drawn) -> Iterator[str]:
+        hue = "io" if drawn.label.closed else category(drawn.box.node)
+        yield from self._filled(super().box(drawn), LIGHT.fills[hue], LIGHT.strokes[hue])
 
     def frame(self, frame: Frame) -> Iterator[str]:
-        fill = LIGHT.frames[(frame.depth - 1) % 3]
-        for number, part in enumerate(super().frame(frame)):
-            yield part.replace("<rect ", f'<rect fill="{fill}" stroke="{LIGHT.frame}" ', 1) if number == 1 else part
+        yield from self._filled(super().frame(frame), LIGHT.frames[(frame.depth - 1) % 3], LIGHT.frame)
+
+    def _filled(self, parts: Iterator[str], fill: str, stroke: str) -> Iterator[str]:
+        """A box's colours are its group's in the page variant; here each of its own rectangles has them."""
+        for part in parts:
+            yield (
+                part.replace("<rect ", f'<rect fill="{fill}" stroke="{stroke}" ')
+                if part.startswith(("<rect x=", "<rect width"))
+                else part
+            )
 
 
 def _font(size: float, family: str, **more: object) -> dict[str, object]:
@@ -223,6 +278,12 @@ _PRINT: dict[str, dict[str, object]] = {
     "fxg-shape": _font(labels.SHAPE_SIZE, fonts.SANS, text_anchor="middle"),
     "fxg-triangle": _font(labels.KIND_SIZE, fonts.SANS, fill=LIGHT.muted),
     "fxg-edge": {"fill": "none", "stroke": LIGHT.edge, "stroke_width": 1.3},
+    "fxg-rail": {"stroke_width": 1},
+    "fxg-dot": {"fill": LIGHT.edge},
+    "fxg-chip": {"fill": LIGHT.paper, "stroke": LIGHT.weak},
+    "fxg-count": _font(labels.KIND_SIZE, fonts.SANS, fill=LIGHT.strokes["matmul"], font_weight="bold"),
+    "fxg-span": _font(labels.NAME_SIZE, fonts.MONO, fill=LIGHT.muted),
+    "fxg-note": _font(labels.SHAPE_SIZE, fonts.SANS, text_anchor="middle", fill=LIGHT.muted),
     "fxg-weak": {"stroke": LIGHT.weak, "stroke_dasharray": "4 3"},
     "fxg-tip-edge": {"fill": LIGHT.edge},
     "fxg-tip-weak": {"fill": LIGHT.weak},
