@@ -15,7 +15,7 @@ import sys
 import sysconfig
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -41,7 +41,7 @@ def capture(
     timeout: float = TIMEOUT,
     memory: int = 0,
     progress: Callable[[str], None] | None = None,
-) -> Iterator[tuple[GraphSpec, Record]]:
+) -> Generator[tuple[GraphSpec, Record], None, None]:
     """Capture each spec once, in worker processes, and give its record as soon as it is there, in whichever order.
 
     Whatever happens to a capture, there is a record, which then says what failed. Closing the iterator ends the

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import importlib
 import os
 import traceback
 from collections.abc import Mapping
@@ -12,7 +14,6 @@ from typing import Any, NoReturn
 
 from sphinx_fxgraph.capture import sandbox
 from sphinx_fxgraph.record import Failure, Record
-from sphinx_fxgraph.sources import portable
 from sphinx_fxgraph.spec import GraphSpec
 
 
@@ -29,12 +30,24 @@ class Request:
     """Bytes; 0 is no limit."""
 
 
+def preload() -> None:
+    """Import what every capture imports. What fails here fails again in `capture`, which tells.
+
+    torch imports torch._dynamo by itself, with the first operator that it has on meta in Python only.
+    """
+    for name in ("sphinx_fxgraph.capture.recording", "torch._dynamo"):
+        with contextlib.suppress(Exception):
+            importlib.import_module(name)
+
+
 def capture(request: Request, result: Path, output: Path) -> NoReturn:
     """Write the record to ``result``, and what the model's code prints to ``output``, and end this process."""
     status = 1
     try:
-        sandbox.enter(output, request.folder, request.sys_path, request.seconds, request.memory)
+        log = sandbox.enter(output, request.folder, request.sys_path, request.memory)
+        preload()
         refused = [] if request.spec.get("network") else sandbox.refuse_network()
+        sandbox.limit_time(request.seconds, log)
         result.write_text(_told(_record(request.spec), refused).to_json(), encoding="utf-8")
         status = 0
     except BaseException:  # noqa: BLE001 - a forked child must never go back into the server
@@ -50,39 +63,31 @@ def failed(spec: Mapping[str, Any], failure: Failure) -> Record:
 
 def _record(spec: Mapping[str, Any]) -> Record:
     try:
+        from sphinx_fxgraph.capture.errors import place, said
         from sphinx_fxgraph.capture.recording import record_spec
-    except ModuleNotFoundError as error:
-        message = str(error)
-        if error.name == "torch":
+    except Exception as error:  # noqa: BLE001 - a torch whose libraries do not load raises anything
+        message = f"torch cannot be imported: {error}"
+        if isinstance(error, ModuleNotFoundError) and error.name == "torch":
             message = (
                 "torch is not installed here; install it (pip install 'sphinx-fxgraph[torch]') "
                 "or build from a committed cache"
             )
-        return failed(spec, Failure("import", "ModuleNotFoundError", message, transient=True))
-    except Exception as error:  # noqa: BLE001 - a torch whose libraries do not load raises anything
-        message = f"torch cannot be imported: {error}"
-        return failed(spec, Failure("import", type(error).__name__, message, *_place(error), transient=True))
+        return failed(spec, Failure("import", type(error).__name__, message, transient=True))
     try:
         return record_spec(GraphSpec.from_dict(spec))
-    except SystemExit as error:
-        message = f"the model's code called sys.exit({error.code!r})"
-        return failed(spec, Failure("limit", "SystemExit", message, *_place(error), transient=True))
-    except MemoryError as error:
-        return failed(spec, Failure("limit", "MemoryError", "memory ran out", *_place(error), transient=True))
     except BaseException as error:  # noqa: BLE001 - whatever it is, it costs one model its graph and nothing else
-        return failed(spec, Failure("trace", type(error).__name__, str(error), *_place(error)))
-
-
-def _place(error: BaseException) -> tuple[str, int]:
-    """The file and line that an exception comes from."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return (portable(frames[-1].filename), frames[-1].lineno or 0) if frames else ("", 0)
+        traceback.print_exc()
+        return failed(spec, Failure("trace", type(error).__name__, said(error), *place(error), transient=True))
 
 
 def _told(record: Record, refused: list[str]) -> Record:
-    """Say of a failure that the network was refused, which the code in between may have hidden."""
+    """The record; a failure says that there was no network or no memory, where the code in between did not."""
     failure = record.failure
-    if failure is None or not refused:
+    if failure is None:
         return record
-    message = failure.message if sandbox.REMEDY in failure.message else f"{failure.message} ({sandbox.REMEDY})"
-    return dataclasses.replace(record, failure=dataclasses.replace(failure, message=message, transient=True))
+    if refused:
+        message = failure.message if sandbox.REMEDY in failure.message else f"{failure.message} ({sandbox.REMEDY})"
+        failure = dataclasses.replace(failure, message=message, transient=True)
+    elif failure.type == "MemoryError" or "allocate memory" in failure.message:  # torch's allocator: a RuntimeError
+        failure = dataclasses.replace(failure, stage="limit", transient=True)
+    return dataclasses.replace(record, failure=failure)

@@ -25,15 +25,17 @@ class NetworkRefusedError(ConnectionRefusedError):
     """Something tried to reach the network. An OSError, so that what can do without goes on."""
 
 
-def enter(output: Path, folder: str, sys_path: Sequence[str], seconds: float, memory: int) -> None:
-    """Set up this process: its output into a file, its folder and import path, its time and memory limits.
+def enter(output: Path, folder: str, sys_path: Sequence[str], memory: int) -> int:
+    """Set up this process: its output into a file, its folder and import path, its share of the memory.
 
     Args:
         output: takes standard output and standard error.
         folder: becomes the current folder.
         sys_path: where modules are searched first.
-        seconds: after which the process ends, telling where it was.
         memory: bytes of data it may have; 0 is no limit.
+
+    Returns:
+        A file descriptor of the output that the model's code does not know.
     """
     if hasattr(os, "setsid"):
         with contextlib.suppress(OSError):  # it leads a session already
@@ -50,9 +52,16 @@ def enter(output: Path, folder: str, sys_path: Sequence[str], seconds: float, me
             import resource
 
             resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
-    log = os.open(output, os.O_WRONLY | os.O_APPEND)  # the model's code may close standard error
-    faulthandler.enable(log)
-    # A handler of SIGALRM in Python would wait for ever for a loop in C to return; this is a thread that needs nobody.
+    log = os.open(output, os.O_WRONLY | os.O_APPEND)
+    faulthandler.enable(log)  # a crash is told with its place
+    return log
+
+
+def limit_time(seconds: float, log: int) -> None:
+    """End this process after so many seconds from now; it writes to ``log`` where it was.
+
+    A handler of SIGALRM in Python would wait for ever for a loop in C to return. This is a thread that needs nobody.
+    """
     faulthandler.dump_traceback_later(seconds, exit=True, file=log)
 
 

@@ -2,7 +2,9 @@
 
 ``python -m sphinx_fxgraph.capture.worker`` imports torch once and forks a child for each request, a line of JSON on
 standard input; the answer is a line of JSON on standard output. The server itself runs no operator: a child would hang
-in OpenMP, whose threads do not survive a fork. With ``--once RESULT OUTPUT`` it makes one capture, in this process.
+in OpenMP, whose threads do not survive a fork. Closing its input ends it, and the capture that is under way.
+
+With ``--once RESULT OUTPUT`` it makes one capture, in this process.
 """
 
 from __future__ import annotations
@@ -10,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import gc
-import importlib
 import json
 import os
 import select
@@ -29,7 +30,7 @@ from sphinx_fxgraph.record import Failure
 STARTUP = 60.0
 """Seconds that a fresh process may need for importing torch."""
 _QUIET = 20.0
-"""Seconds without any work, but at most half the time limit, after which a forked child counts as hung."""
+"""Seconds without any work, but at most a quarter of the limit, after which a forked child counts as hung."""
 _FORKS = hasattr(os, "fork") and sys.platform != "darwin"  # macOS: its own libraries crash in a forked child
 _BOOT = """\
 import importlib.util, sys
@@ -51,7 +52,7 @@ def command(python: str) -> list[str]:
 
 
 def main(arguments: list[str]) -> None:
-    """Serve until standard input ends, or make one capture."""
+    """Serve until standard input is closed, or make one capture."""
     if arguments[:1] == ["--once"]:
         child.capture(Request(**json.loads(sys.stdin.buffer.read())), Path(arguments[1]), Path(arguments[2]))
     with os.fdopen(os.dup(0), "rb") as requests, os.fdopen(os.dup(1), "wb") as answers:
@@ -94,7 +95,8 @@ class _Server:
     def run(self) -> None:
         """Answer every request."""
         if _FORKS:
-            _preload()
+            child.preload()
+            gc.freeze()  # children share the memory of what they do not touch
         for line in self.requests:
             plain = json.loads(line)
             number = plain.pop("id")
@@ -148,7 +150,7 @@ class _Server:
         forked = isinstance(process, _Forked)
         start = now = time.monotonic()
         end = start + request.seconds + (STARTUP if not forked else min(STARTUP, request.seconds))
-        patience = min(_QUIET, request.seconds / 2)
+        patience = min(_QUIET, request.seconds / 4)
         work, since = -1, start
         try:
             while process.poll() is None and now < end:
@@ -171,18 +173,6 @@ class _Server:
         poll = select.poll()
         poll.register(self.requests, 0)
         return any(event & (select.POLLHUP | select.POLLERR) for _, event in poll.poll(seconds * 1000))
-
-
-def _preload() -> None:
-    """Import what captures import, once for all children. What fails here fails again in a child, which tells."""
-    for name in (
-        "sphinx_fxgraph.capture.recording",
-        "torch._dynamo",
-    ):  # torch imports the latter with its first factory
-        with contextlib.suppress(Exception):
-            importlib.import_module(name)
-    gc.collect()
-    gc.freeze()  # children share the memory of what they do not touch
 
 
 def _work(pid: int) -> int:
