@@ -158,7 +158,7 @@ class Totals:
 
 @dataclass(frozen=True)
 class Source:
-    """A source file as top-level package plus path below it, and the SHA-256 of its text, whichever line ends it has."""
+    """A source file as top-level package plus path below it, and the SHA-256 of its text with LF line ends."""
 
     file: str
     digest: str

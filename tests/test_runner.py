@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import socket
 import sys
 import threading
@@ -139,6 +140,11 @@ class UsesEveryCore(Tame):
 class Raises(Tame):
     def forward(self, x):
         raise KeyboardInterrupt
+
+class TellsAndWaits(Tame):
+    def forward(self, x):
+        pathlib.Path("pipe").write_text(str(os.getpid()))
+        time.sleep(1000)
 
 class MeetsAnother(Tame):
     def __init__(self, me, other):
@@ -383,12 +389,17 @@ def test_an_interpreter_without_torch_is_told_how_to_get_it(tmp_path: Path) -> N
     assert "sphinx-fxgraph[torch]" in found.message
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="process ids")
-def test_closing_the_iterator_ends_the_processes(folder: Path) -> None:
-    specs = [parse("Tame"), parse("MeetsAnother('waits', 'never')"), parse("Exits"), parse("Aborts")]
+@pytest.mark.skipif(sys.platform == "win32", reason="named pipes")
+def test_closing_the_iterator_ends_what_is_under_way(folder: Path) -> None:
+    os.mkfifo(folder / "pipe")
+    pipe = os.open(folder / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    specs = [parse("Tame"), parse("TellsAndWaits"), parse("Exits")]
     running = capture(specs, sys_path=[str(folder / "src")], confdir=folder, workers=1)
     assert next(running)[0] == specs[0]
+    assert select.select([pipe], [], [], 60)[0]
+    pid = int(os.read(pipe, 100))
+    os.kill(pid, 0)  # it is there
     running.close()
-    if (folder / "waits").exists():
-        with pytest.raises(ProcessLookupError):
-            os.kill(int((folder / "waits").read_text()), 0)
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    os.close(pipe)
