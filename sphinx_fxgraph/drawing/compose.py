@@ -25,6 +25,8 @@ _TITLE = 24.0
 """Height of a frame's title."""
 _MARGIN = Pads(8, 8, 8, 8)
 _PADS = {"TB": Pads(14, 14, _TITLE, 2), "LR": Pads(_TITLE, 10, 6, 6)}
+_SECOND_LINE = 12.0
+"""More height for the title of a run."""
 _ROUND_TITLE = 8.0
 """From a frame's title to its neighbours."""
 
@@ -129,12 +131,12 @@ def scene(job: Job) -> Frame:
 class _Opened:
     """An open box: its extent with the stack of a run, how far its frame stands in it, and where its title starts.
 
-    ``shift`` is how far the inside is moved across, ``length`` the frame's own size along the flow.
+    ``shift`` is how far the inside is moved across and along, ``length`` the frame's own size along the flow.
     """
 
     extent: Extent
     inset: float
-    shift: float
+    shift: Point
     length: float
     title: float
 
@@ -197,9 +199,11 @@ class _Composer:
         placed = self.placed[box.inner]
         needed = labels.title_width(box) + 2 * _ROUND_TITLE
         stack = 2 * STACK if box.run else 0.0
-        across, along, shift, title = placed.width, placed.height, 0.0, self.pads.before - 4
+        second = _SECOND_LINE if box.run else 0.0
+        across, along, shift, title = placed.width, placed.height + second, 0.0, self.pads.before - 4
         if self.flip:
-            along, title = max(along, math.ceil(needed)), 8.0
+            across, along, shift, title = across + second, max(placed.height, math.ceil(needed)), second, 8.0
+            second = 0.0
         elif title + needed > min((*placed.inputs, placed.width)):
             # No room left of the line that comes in: the title goes right of all lines, and the frame grows on both
             # sides alike, so that what is inside stays in its middle.
@@ -212,20 +216,20 @@ class _Composer:
             tuple(x + shift + stack for x in placed.inputs),
             tuple(x + shift + stack for x in placed.outputs),
         )
-        return _Opened(extent, stack, shift, along, title)
+        return _Opened(extent, stack, (shift, second), along, title)
 
     def scene(self) -> Frame:
         """The picture, from the outside in."""
         placed = self.placed[self.root]
-        root = _Opened(Extent(placed.width, placed.height), 0, 0, placed.height, 0)
+        root = _Opened(Extent(placed.width, placed.height), 0, (0, 0), placed.height, 0)
         return self._frame(self.root, "", None, 0, (0.0, 0.0), root)
 
     def _frame(self, level: Level, path: str, outer: Box | None, depth: int, at: Point, opened: _Opened) -> Frame:
-        placed, shift = self.placed[level], opened.shift
+        placed, (aside, down) = self.placed[level], opened.shift
         boxes, frames = [], []
         for box, (middle, y) in zip(level.boxes, placed.boxes, strict=True):
             extent = self._extent(box)
-            across, along = middle + shift - extent.width / 2, y - extent.height / 2
+            across, along = middle + aside - extent.width / 2, y + down - extent.height / 2
             if box.inner:
                 inner = self._opened(box)
                 where = path if box.node.op == GROUP else join(path, box.node.name)
@@ -245,17 +249,19 @@ class _Composer:
             width=width,
             height=height,
             title=opened.title,
-            lines=tuple(self._line(line, shift, opened.length) for line in placed.lines),
-            dots=tuple(self._turned(x + shift, y) for x, y in placed.dots),
+            lines=tuple(self._line(line, opened.shift, opened.extent.height) for line in placed.lines),
+            dots=tuple(self._turned(x + aside, y + down) for x, y in placed.dots),
             notes=tuple(
-                (self._turned(x + shift, y), labels.shape(level.edges[index].tensors)) for (x, y), index in placed.notes
+                (self._turned(x + aside, y + down), labels.shape(level.edges[index].tensors))
+                for (x, y), index in placed.notes
             ),
             boxes=tuple(boxes),
             frames=tuple(frames),
         )
 
-    def _line(self, line: Line, shift: float, length: float) -> Line:
-        points = [(x + shift, y) for x, y in line.points]
+    def _line(self, line: Line, shift: Point, length: float) -> Line:
+        """A line in its frame; what leaves a run goes on past the sheets of its stack."""
+        points = [(x + shift[0], y + shift[1]) for x, y in line.points]
         enter = self._turned(points[0][0], 0.0) if line.enters else None
         leave = self._turned(points[-1][0], length) if line.leaves else None
         return replace(line, points=tuple(self._turned(*point) for point in points), enter=enter, leave=leave)

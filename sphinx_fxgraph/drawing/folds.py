@@ -2,8 +2,8 @@
 
 Siblings are equal if they are calls of equal bodies or equal operators, and are wired alike: each takes from the one
 before what that took from the one before it, and all take the same from elsewhere. A run may have a period:
-convolution, norm, activation, and again. What one member gives to anything outside the run keeps it out of the fold, except for the
-last, since the drawing would otherwise tell less than the truth.
+convolution, norm, activation, and again. What one member gives to anything outside the run keeps it out of the fold,
+except for the last, since the drawing would otherwise tell less than the truth.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from sphinx_fxgraph.drawing.groups import group, rewired
 from sphinx_fxgraph.drawing.likeness import Likeness
 from sphinx_fxgraph.drawing.shown import Run, Shown
-from sphinx_fxgraph.record import Body, Node, Record, Value
+from sphinx_fxgraph.record import Body, Dim, Node, Record, TensorMeta, Value
 
 FEWEST = 3
 """Shorter runs are not folded."""
@@ -80,12 +80,14 @@ class _Folder:
                 made[name], node, values = group(self.record, self.body, name, members)
                 renamed |= values
             nodes.append(node)
-            differ = (
-                self.loose and len({tuple((n.config, n.body, n.outputs) for n in member) for member in members}) > 1
-            )
-            self.runs[node.name] = Run(count, members[-1][0].name, _weights(members), differ)
+            results = [self._results(member[-1]) for member in members] if self.loose else []
+            self.runs[node.name] = Run(count, members[-1][0].name, _weights(members), _spread(results))
             at += period * count
         return (rewired(self.body, nodes, renamed) if self.runs else self.body), made
+
+    def _results(self, node: Node) -> tuple[TensorMeta, ...]:
+        outputs = len(self.record.bodies[node.body].outputs) if node.body else 1
+        return tuple(meta for k in range(outputs) for meta in self.record.metas(self.body, Value(node.name, k)))
 
     def _run(self, at: int) -> tuple[int, int]:
         """The period and the count of the run at ``at`` that covers most; the shorter period if two cover the same."""
@@ -161,6 +163,23 @@ class _Folder:
             users = [tuple(self.users[node.name]) for node in self.nodes[at:end]]
             return len(set(users)) == 1 and not self.returned & {node.name for node in self.nodes[at:end]}
         return all(self.nodes[user].op == "output" for user in outside)
+
+
+def _spread(results: Sequence[tuple[TensorMeta, ...]]) -> tuple[TensorMeta, ...]:
+    """The results of a loose run as one: where a size differs, from the smallest to the largest, ``64…512``."""
+    if len(set(results)) < 2 or len({(len(metas), *(len(meta.shape) for meta in metas)) for metas in results}) > 1:
+        return ()
+
+    def dim(sizes: tuple[Dim, ...]) -> Dim:
+        numbers = [size for size in sizes if isinstance(size, int)]
+        return sizes[0] if len(set(sizes)) == 1 else f"{min(numbers)}…{max(numbers)}" if numbers else "…"
+
+    return tuple(
+        dataclasses.replace(
+            same[0], shape=tuple(dim(sizes) for sizes in zip(*(meta.shape for meta in same), strict=True))
+        )
+        for same in zip(*results, strict=True)
+    )
 
 
 def _constants(node: Node, names: Mapping[str, object]) -> str:

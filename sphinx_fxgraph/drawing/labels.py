@@ -106,16 +106,16 @@ def title(node: Node) -> str:
 
 
 def title_width(box: Box) -> float:
-    """Width of a frame's title: triangle, attribute, class, count and chips."""
+    """Width of a frame's title: triangle, attribute, class, count and chips; below it the names of a run."""
     parts = [
         12.0,
         fonts.mono(title(box.node), NAME_SIZE + 1),
         fonts.sans(box.node.kind, KIND_SIZE, bold=True),
         fonts.sans(times(box.run), KIND_SIZE, bold=True),
-        fonts.mono(span(box.node, box.run), NAME_SIZE) if box.run else 0.0,
         fonts.mono(chip(box.chips), NAME_SIZE),
     ]
-    return sum(part + GAP for part in parts if part)
+    second = fonts.mono(span(box.node, box.run), NAME_SIZE) if box.run else 0.0
+    return max(sum(part + GAP for part in parts if part), second)
 
 
 def chip(names: Sequence[str]) -> str:

@@ -42,7 +42,7 @@ def digest(dot: str) -> str:
 
 def _lines(level: Level, extents: Sequence[Extent], notes: Sequence[tuple[float, float]]) -> Iterator[str]:
     yield "digraph {"
-    yield "graph [rankdir=TB nodesep=0.25 ranksep=0.26]"
+    yield "graph [rankdir=TB nodesep=0.18 ranksep=0.26]"
     yield 'node [shape=box fixedsize=true label=""]'
     yield "edge [arrowhead=none]"
     for index, extent in enumerate(extents):

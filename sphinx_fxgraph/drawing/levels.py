@@ -60,16 +60,7 @@ class _Builder:
 
     def _build(self, name: str, inner: Sequence[Level | None], order: Mapping[str, int], ages: Sequence[int]) -> Level:
         body = self.record.bodies[name]
-        boxes = tuple(
-            Box(
-                node,
-                self._results(body, node),
-                level,
-                self.shown.runs.get((name, node.name)),
-                self.shown.chips.get((name, node.name), ()),
-            )
-            for node, level in zip(body.nodes, inner, strict=True)
-        )
+        boxes = tuple(self._box(body, name, node, level) for node, level in zip(body.nodes, inner, strict=True))
         edges = self._edges(body, boxes, order)
         pins, edges = _pins(len(body.inputs), edges)
         level = Level(
@@ -85,6 +76,11 @@ class _Builder:
         )
         late = [max(ages[k] for k, pin in enumerate(pins) if pin == p) for p in range(level.inputs)]
         return sidelines.rails(sidelines.chips(with_spine(level, late)))
+
+    def _box(self, body: Body, name: str, node: Node, inner: Level | None) -> Box:
+        run = self.shown.runs.get((name, node.name))
+        results = (run.tensors if run else ()) or self._results(body, node)
+        return Box(node, results, inner, run, self.shown.chips.get((name, node.name), ()))
 
     def _results(self, body: Body, node: Node) -> tuple[TensorMeta, ...]:
         if not node.body:

@@ -16,7 +16,7 @@ from sphinx_fxgraph.drawing.level_dot import Extent
 
 Point = tuple[float, float]
 
-_SNAP = 8.0
+_SNAP = 6.0
 """The most that a box is moved to stand exactly on the spine: less than half the distance of two boxes."""
 _RAIL_GAP, _RAIL_STEP = 12.0, 6.0
 """From the boxes to the first rail, and from rail to rail."""

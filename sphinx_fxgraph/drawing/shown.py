@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sphinx_fxgraph.record import Record
+from sphinx_fxgraph.record import Record, TensorMeta
 
 GROUP = "group"
 """The opcode of a node that stands for a stretch of its body: a part of the picture, not of the model."""
@@ -27,7 +27,7 @@ class Look:
     fold: str = "auto"
     """``auto`` folds runs of equal siblings, ``loose`` also of siblings that differ in sizes only, ``off`` none."""
     nontensor: str = "auto"
-    """Operators without a tensor in their result: ``show``, ``compact``, ``hide``; ``auto`` shows few and compacts many."""
+    """Operators whose result holds no tensor: ``show``, ``compact``, ``hide``; ``auto`` shows few, compacts many."""
     direction: str = "TB"
     """``TB`` from top to bottom, ``LR`` from left to right."""
 
@@ -41,8 +41,8 @@ class Run:
     """Name of the first node of the last one."""
     weights: str = ""
     """``own`` each, the ``same`` for all, or empty where there are none."""
-    loose: bool = False
-    """They differ in sizes."""
+    tensors: tuple[TensorMeta, ...] = ()
+    """The results of members that differ in sizes, as ranges."""
 
 
 @dataclass(frozen=True)

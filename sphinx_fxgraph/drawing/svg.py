@@ -114,10 +114,11 @@ class _Writer:
             ("fxg-attr", labels.title(box.node)),
             ("fxg-kind", box.node.kind),
             ("fxg-count", labels.times(box.run)),
-            ("fxg-span", labels.span(box.node, box.run) if box.run else ""),
             ("fxg-span", labels.chip(box.chips)),
         ]
         yield self.text("fxg-title", frame.title, 16.5, *(part for part in parts if part[1]))
+        if box.run:
+            yield self.text("fxg-title", frame.title, 28.5, ("fxg-span", labels.span(box.node, box.run)))
         yield "</g>"
 
     def rectangles(self, style: str, width: float, height: float, radius: int, *, stacked: bool) -> Iterator[str]:
