@@ -59,9 +59,13 @@ def _recurrent(module: Any) -> str:
 
 
 def _upsample(module: Any) -> str:
-    size, scale = module.size, module.scale_factor
-    to = f"→{text(size)}" if size is not None else f"×{text(scale)}"
-    return f"{to} {module.mode}"
+    if module.size is not None:
+        return f"→{_joined(module.size)} {module.mode}"
+    return f"×{_joined(module.scale_factor)} {module.mode}"
+
+
+def _joined(sizes: Any) -> str:
+    return "×".join(f"{size:g}" for size in (sizes if isinstance(sizes, Sequence) else (sizes,)))
 
 
 _MODULES: tuple[tuple[Any, Any], ...] = (

@@ -163,7 +163,7 @@ def _said(error: BaseException) -> str:
 def _failed(spec: GraphSpec, error: CaptureError) -> Record:
     """The record of a model that could not be built, with the files that a mended one would come from."""
     cause = error.__cause__
-    sources, distributions = depends_on({*_files(error), *_target_files(spec)})
+    sources, distributions = depends_on(filter(None, {*_files(error), _target_file(spec)}))
     return Record(
         spec=spec.to_dict(),
         tracer="symbolic",
@@ -192,19 +192,19 @@ def _files(error: BaseException) -> Iterable[str]:
         yield from (frame.filename for frame in traceback.extract_tb(each.__traceback__))
 
 
-def _target_files(spec: GraphSpec) -> Iterable[str]:
-    """The files of the modules that the target names."""
+def _target_file(spec: GraphSpec) -> str:
+    """The file of the module that the target stands in; empty where there is none."""
     tree = parse_target(spec.target) if spec.target else None
     name = tree.function if isinstance(tree, Call) else tree
     parts = [*(name.module or "").split("."), *name.qualname.split(".")] if name else []
-    module = ""
+    module = file = ""
     for part in filter(None, parts):
         module = join(module, part)
         try:
             found = importlib.util.find_spec(module)
         except Exception:  # noqa: BLE001 - finding a name imports its parents, which may raise anything
-            return
+            break
         if found is None:
-            return
-        if found.has_location and found.origin:
-            yield found.origin
+            break
+        file = (found.origin or "") if found.has_location else ""
+    return file

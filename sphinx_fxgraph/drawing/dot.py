@@ -101,5 +101,9 @@ def _wrapped(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Text for an HTML-like label, where a control character has no place."""
-    return html.escape("".join(char if char.isprintable() else "�" for char in text))
+    r"""Text for an HTML-like label, where a control character has no place.
+
+    A backslash is doubled: Graphviz writes the node's name for ``\N`` in the text of such labels too.
+    """
+    plain = "".join(char if char.isprintable() else "�" for char in text)
+    return html.escape(plain).replace("\\", "\\\\")
