@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import shutil
 import sys
 import xml.etree.ElementTree as ET
@@ -192,3 +193,17 @@ def contrast(one: str, other: str) -> float:
 
     dark, light = sorted((luminance(one), luminance(other)))
     return (light + 0.05) / (dark + 0.05)
+
+
+def test_the_style_sheet_has_the_colours_of_the_palette() -> None:
+    sheet = (Path(svg.__file__).parents[1] / "static" / "fxgraph.css").read_text(encoding="utf-8")
+    drawing = sheet.partition("/* drawing")[2].partition("/* end of drawing */")[0]
+    blocks = [block for block in drawing.split("}") if "--fxg-edge:" in block]
+    for block, colours in zip(blocks, (palette.LIGHT, palette.DARK, palette.LIGHT), strict=True):
+        found = dict(re.findall(r"--fxg-([\w-]+): (#\w+);", block))
+        assert found == {
+            **{name: getattr(colours, name) for name in ("paper", "ink", "muted", "edge", "weak", "frame")},
+            **{f"frame-{depth}": fill for depth, fill in enumerate(colours.frames)},
+            **colours.fills,
+            **{f"{hue}-line": stroke for hue, stroke in colours.strokes.items()},
+        }
