@@ -341,3 +341,9 @@ def test_a_model_that_cannot_be_built_is_a_record_with_its_sources() -> None:
     assert [source.file for source in made.sources] == ["zoo/broken.py"]
     assert made.root == ""
     assert operators(made) == []
+
+
+def test_a_tracer_that_is_not_there_is_a_failure_and_not_another_graph() -> None:
+    made = capture("torch.nn.ReLU", "f32[2]", tracer="export")
+    assert made.failure is not None
+    assert "':tracer: export' is not there yet" in made.failure.message

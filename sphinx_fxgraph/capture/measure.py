@@ -10,9 +10,8 @@ from types import MappingProxyType
 import torch
 from torch import fx, nn
 from torch.nn.parameter import is_lazy
-from torch.utils._dtype_abbrs import dtype_abbrs
 
-from sphinx_fxgraph.capture.naming import dotted
+from sphinx_fxgraph.capture.naming import ITEM_SIZE, dotted
 from sphinx_fxgraph.record import Module, TensorMeta, Totals, join
 
 
@@ -83,8 +82,5 @@ def _unpacks(node: fx.Node) -> bool:
     return node.target is operator.getitem and isinstance(source, fx.Node) and bool(source.meta.get("result"))
 
 
-_ITEM_SIZE = {short: dtype.itemsize for dtype, short in dtype_abbrs.items()}
-
-
 def _bytes(meta: TensorMeta) -> int:
-    return math.prod(dim for dim in meta.shape if isinstance(dim, int)) * _ITEM_SIZE.get(meta.dtype, 1)
+    return math.prod(dim for dim in meta.shape if isinstance(dim, int)) * ITEM_SIZE.get(meta.dtype, 1)

@@ -14,10 +14,13 @@ from typing import Any
 
 import torch
 from torch import fx, nn
+from torch.fx.graph import dtype_abbrs  # type: ignore[attr-defined]  # where every torch since 2.0 has it
 from torch.nn import functional
-from torch.utils._dtype_abbrs import dtype_abbrs
 
 from sphinx_fxgraph.record import TensorMeta
+
+ITEM_SIZE = {short: dtype.itemsize for dtype, short in dtype_abbrs.items()}
+"""Bytes of an element, by the dtype's abbreviation."""
 
 MOST = 240
 """Characters of an argument text; a longer one is cut."""

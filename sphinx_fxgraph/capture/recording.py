@@ -38,6 +38,8 @@ def record_spec(spec: GraphSpec) -> Record:
     A model that was built on meta and cannot run there is built and run once more for real.
     """
     try:
+        if spec.tracer not in ("auto", "symbolic"):
+            raise CaptureError("trace", f"':tracer: {spec.tracer}' is not there yet; write auto or symbolic")
         built = build(spec)
         record = _record_built(built, spec)
         if record.failure and built.device == "meta" and spec.device == "auto" and _may_be_real(record):
