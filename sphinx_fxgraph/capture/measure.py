@@ -11,6 +11,7 @@ import torch
 from torch import fx, nn
 from torch.nn.parameter import is_lazy
 
+from sphinx_fxgraph.capture.flat import passed_through
 from sphinx_fxgraph.capture.naming import ITEM_SIZE, dotted
 from sphinx_fxgraph.record import Module, TensorMeta, Totals, join
 
@@ -70,14 +71,16 @@ def _elements(tensor: torch.Tensor) -> int:
 def run_totals(graph: fx.Graph) -> tuple[int, int]:
     """MACs, and the bytes of what all operators give, of one run.
 
-    An operator that only takes a tensor out of a tuple, list or dict gives nothing new.
+    What only takes a tensor out of a tuple, list or dict, puts it into an object or hands it on gives nothing new.
     """
     operators = [node for node in graph.nodes if node.op.startswith("call_")]
     macs = sum(node.meta.get("macs") or 0 for node in operators)
-    return macs, sum(_bytes(meta) for node in operators if not _unpacks(node) for meta in node.meta.get("outputs", ()))
+    return macs, sum(_bytes(meta) for node in operators if not _hands_on(node) for meta in node.meta.get("outputs", ()))
 
 
-def _unpacks(node: fx.Node) -> bool:
+def _hands_on(node: fx.Node) -> bool:
+    if node.target is passed_through or isinstance(node.target, type):
+        return True
     source = node.args[0] if node.args else None
     return node.target is operator.getitem and isinstance(source, fx.Node) and bool(source.meta.get("result"))
 
