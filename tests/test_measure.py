@@ -90,5 +90,5 @@ def test_activation_bytes_are_what_all_operators_give() -> None:
             return left.double() + right
 
     record = record_model(Split(), (torch.ones(1, 8),), {})
-    # Same gives nothing new, chunk 2 × 4 floats, taking them out of the tuple nothing new, double and add 4 doubles each
+    # Same gives nothing new, chunk 2 × 4 floats, taking them out of the tuple nothing, double and add 4 doubles each
     assert record.totals.activation_bytes == 8 * 4 + 4 * 8 + 4 * 8
