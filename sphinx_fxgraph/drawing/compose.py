@@ -16,7 +16,7 @@ from sphinx_fxgraph.drawing.labels import STACK, Label
 from sphinx_fxgraph.drawing.layout import Coordinates, Engine
 from sphinx_fxgraph.drawing.level import Box, Level
 from sphinx_fxgraph.drawing.level_dot import Extent, digest, level_dot
-from sphinx_fxgraph.drawing.levels import root_level
+from sphinx_fxgraph.drawing.levels import closed_levels, root_level
 from sphinx_fxgraph.drawing.placing import Line, Pads, Placed, Point, place
 from sphinx_fxgraph.drawing.shown import GROUP, Look
 from sphinx_fxgraph.record import Record, join
@@ -62,6 +62,18 @@ class Frame:
     frames: tuple[Frame, ...]
 
 
+@dataclass(frozen=True)
+class Inside:
+    """The inside of a closed module: a picture without its frame, and where its pins and outputs lie across it."""
+
+    picture: Frame
+    inputs: tuple[float, ...]
+    outputs: tuple[float, ...]
+    pins: tuple[int, ...]
+    main_input: int
+    main_output: int
+
+
 @dataclass
 class Job:
     """One picture to be made: a record, a look, and the layouts known so far by the digest of their DOT."""
@@ -69,6 +81,8 @@ class Job:
     record: Record
     look: Look = field(default_factory=Look)
     layouts: dict[str, Coordinates] = field(default_factory=dict)
+    inside: bool = False
+    """Also the insides of modules that the picture shows closed, for a viewer that can open them."""
 
     def dot(self) -> str:
         """The DOT of every level of the picture, one graph after another, as Graphviz reads it."""
@@ -116,6 +130,17 @@ def lay_out(jobs: Sequence[Job], engine: Engine, timeout: float = 60) -> list[st
             job.layouts.update((key, done[key]) for key in found)
 
 
+def insides(job: Job) -> dict[str, Inside]:
+    """By name of its body the inside of every module that the picture shows closed, and of those inside them.
+
+    Raises:
+        ValueError: the job is not laid out yet.
+    """
+    if not job.complete():
+        raise ValueError("the picture is not laid out yet: call lay_out first")
+    return {name: job.composer.inside(level) for name, level in job.composer.closed.items()}
+
+
 def scene(job: Job) -> Frame:
     """The whole picture.
 
@@ -149,6 +174,7 @@ class _Composer:
         self.flip = job.look.direction == "LR"
         self.pads = _PADS[job.look.direction]
         self.root = root_level(job.record, job.look)
+        self.closed = closed_levels(job.record, job.look) if job.inside else {}
         self.dots: dict[str, str] = {}
         self.placed: dict[Level, Placed] = {}
         self._labels: dict[Box, Label] = {}
@@ -156,7 +182,9 @@ class _Composer:
     def advance(self) -> dict[str, str]:
         """Place every level that has a layout; the DOT of those that lack one, as far as their insides are placed."""
         missing: dict[str, str] = {}
-        self._visit(self.root, missing, set())
+        seen: set[Level] = set()
+        for level in (self.root, *self.closed.values()):
+            self._visit(level, missing, seen)
         return missing
 
     def _visit(self, level: Level, missing: dict[str, str], seen: set[Level]) -> None:
@@ -223,6 +251,13 @@ class _Composer:
         placed = self.placed[self.root]
         root = _Opened(Extent(placed.width, placed.height), 0, (0, 0), placed.height, 0)
         return self._frame(self.root, "", None, 0, (0.0, 0.0), root)
+
+    def inside(self, level: Level) -> Inside:
+        """What stands in the frame of a closed module once it is opened."""
+        placed = self.placed[level]
+        opened = _Opened(Extent(placed.width, placed.height), 0, (0, 0), placed.height, 0)
+        frame = self._frame(level, "", None, 0, (0.0, 0.0), opened)
+        return Inside(frame, placed.inputs, placed.outputs, level.pins, level.main_input, level.main_output)
 
     def _frame(self, level: Level, path: str, outer: Box | None, depth: int, at: Point, opened: _Opened) -> Frame:
         placed, (aside, down) = self.placed[level], opened.shift

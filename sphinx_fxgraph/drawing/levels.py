@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from sphinx_fxgraph.drawing import folds, groups, nontensor, sidelines
 from sphinx_fxgraph.drawing.level import BOUNDARY, Box, Edge, Level, Port
@@ -22,6 +22,31 @@ def root_level(record: Record, look: Look) -> Level:
     """The level of the whole model as ``look`` shows it, with the levels of all open modules in it."""
     shown = simplified(record, look)
     return _Builder(shown, opened(shown, look)).level(shown.record.root, (), ())
+
+
+def closed_levels(record: Record, look: Look) -> dict[str, Level]:
+    """The levels that can still be opened: of every body that the picture of the whole model shows closed.
+
+    In each of them everything is closed.
+    """
+    shown = simplified(record, look)
+    todo = list(_closed(_Builder(shown, opened(shown, look)).level(shown.record.root, (), ())))
+    builder = _Builder(shown, frozenset())
+    found: dict[str, Level] = {}
+    while todo:
+        name = todo.pop()
+        if name not in found:
+            found[name] = builder.level(name, (), [0] * len(shown.record.bodies[name].inputs))
+            todo += _closed(found[name])
+    return dict(sorted(found.items()))
+
+
+def _closed(level: Level) -> Iterator[str]:
+    for box in level.boxes:
+        if box.inner:
+            yield from _closed(box.inner)
+        elif box.node.body:
+            yield box.node.body
 
 
 def simplified(record: Record, look: Look) -> Shown:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from xml.sax.saxutils import escape, quoteattr
 
 from sphinx_fxgraph.drawing import fonts, labels
-from sphinx_fxgraph.drawing.compose import Drawn, Frame
+from sphinx_fxgraph.drawing.compose import Drawn, Frame, Inside
 from sphinx_fxgraph.drawing.palette import LIGHT, category
 from sphinx_fxgraph.drawing.placing import Line
 from sphinx_fxgraph.drawing.shown import GROUP
@@ -30,6 +30,19 @@ def anchor(figure: str, path: str) -> str:
 def page_svg(picture: Frame, *, figure: str, title: str, description: str) -> str:
     """Inline SVG for a page. All ids in it start with ``figure``, so that several pictures can stand on one page."""
     return "".join(_Writer(figure).document(picture, title, description))
+
+
+def inside_svg(inside: Inside, *, figure: str) -> dict[str, object]:
+    """The inside of a closed module as plain data for the viewer: size, ends and SVG."""
+    picture = inside.picture
+    return {
+        "size": [picture.width, picture.height],
+        "in": inside.inputs[inside.main_input] if inside.inputs else picture.width / 2,
+        "out": inside.outputs[inside.main_output] if inside.outputs else picture.width / 2,
+        "ins": list(inside.inputs),
+        "outs": list(inside.outputs),
+        "svg": "".join(_PartWriter(figure).inside(picture)),
+    }
 
 
 def print_svg(picture: Frame, *, title: str, description: str) -> str:
@@ -66,6 +79,10 @@ class _Writer:
     def identity(self, path: str) -> dict[str, object]:
         """The attributes that pages, themes and scripts find an element by."""
         return {"id": anchor(self.figure, path), "data_path": path}
+
+    def opening(self, body: str) -> dict[str, object]:
+        """The attributes that the viewer finds the inside of a closed module by."""
+        return {"data_body": body or None}
 
     def document(self, picture: Frame, title: str, description: str) -> Iterator[str]:
         width, height = picture.width, picture.height
@@ -183,6 +200,7 @@ class _Writer:
             data_kind=None if label.closed else node.kind,
             data_type=node.type or None,
             data_count=run.count if run else None,
+            **self.opening(node.body),
             transform=f"translate({_number(drawn.x)} {_number(drawn.y)})",
         )
         yield from self.rectangles("fxg-box", label.width, label.height, 7, stacked=label.stacked)
@@ -237,6 +255,13 @@ class _Writer:
         return _tag("text", **self.style(style), x=float(x), y=float(y)) + "".join(spans) + "</text>"
 
 
+class _PartWriter(_Writer):
+    """For the inside of a closed module, which the viewer puts into place: paths below the module, no ids."""
+
+    def identity(self, path: str) -> dict[str, object]:
+        return {"data_path": path}
+
+
 class _PrintWriter(_Writer):
     """The same with plain attributes."""
 
@@ -247,6 +272,9 @@ class _PrintWriter(_Writer):
         return found
 
     def identity(self, path: str) -> dict[str, object]:  # noqa: ARG002 - print needs no identity
+        return {}
+
+    def opening(self, body: str) -> dict[str, object]:  # noqa: ARG002 - nothing opens in print
         return {}
 
     def box(self, drawn: Drawn) -> Iterator[str]:
