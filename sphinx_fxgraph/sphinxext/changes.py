@@ -31,6 +31,8 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
     """Note what the pages that were written were made from."""
     domain = fx_domain(app.env)
     run = domain.run
+    if app.builder.name == "epub":  # it warns of a file it cannot pack; its pages are written each time
+        return
     before = _read(run)
     now = {docname: digest for docname, digest in (before | run.written).items() if docname in domain.uses}
     if exception is None and now != before:

@@ -61,7 +61,8 @@ def visit_tables(writer: HTML5Translator, node: fxgraph_tables) -> None:
     """What goes around the tables."""
     rows = sum(1 for row in node.findall(nodes.row) if row["ids"])
     writer.body.append(writer.starttag(node, "div", "", CLASS="fxg-tables", **{"data-figure": node["figure"]}))
-    writer.body.append(f"<details{' open' if rows <= _OPEN_ROWS else ''}><summary>{rows} nodes</summary>\n")
+    is_open = ' open="open"' if rows <= _OPEN_ROWS else ""
+    writer.body.append(f"<details{is_open}><summary>Node table ({rows} rows)</summary>\n")
 
 
 def depart_tables(writer: HTML5Translator, node: fxgraph_tables) -> None:  # noqa: ARG001 - a visitor

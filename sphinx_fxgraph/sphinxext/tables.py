@@ -26,6 +26,9 @@ COLUMNS = (
 )
 DEFAULT = tuple(column for column in COLUMNS if column not in ("parameters", "MACs"))
 
+_WIDEST = 32
+"""Characters of a column, where a writer goes by characters."""
+
 _QUIET = ["no-search"]
 """The search index needs the names of layers once; shapes and arguments would only make it large."""
 
@@ -69,15 +72,18 @@ def plain_tables(record: Record, columns: Sequence[str]) -> Iterator[nodes.Eleme
     for group in groups:
         if len(groups) > 1:
             yield nodes.paragraph("", "", nodes.strong("", "", *_heading(group, record.bodies[group.body].type)))
+        texts = [[_TEXTS[column](row) for column in columns] for row in group.rows]
         body = nodes.tbody()
-        for row in group.rows:
-            body += nodes.row("", *(_entry(column, nodes.Text(_text(column, row))) for column in columns))
-        yield _table(columns, body, ["fxg-nodes", "longtable"])
+        for row in texts:
+            cells = (_entry(column, nodes.Text(text)) for column, text in zip(columns, row, strict=True))
+            body += nodes.row("", *cells)
+        widths = [min(max(map(len, column)), _WIDEST) for column in zip(columns, *texts, strict=True)]
+        yield _table(columns, body, ["fxg-nodes", "longtable"], widths)
 
 
-def _table(columns: Sequence[str], body: nodes.tbody, classes: list[str]) -> nodes.table:
+def _table(columns: Sequence[str], body: nodes.tbody, classes: list[str], widths: Sequence[int] = ()) -> nodes.table:
     head = nodes.thead("", nodes.row("", *(nodes.entry("", nodes.paragraph("", column)) for column in columns)))
-    specs = [nodes.colspec(colwidth=100 // len(columns)) for _ in columns]
+    specs = [nodes.colspec(colwidth=width) for width in widths or [1] * len(columns)]
     group = nodes.tgroup("", *specs, head, body, cols=len(columns))
     return nodes.table("", group, classes=classes)
 
@@ -88,10 +94,6 @@ def _entry(column: str, *content: nodes.Node) -> nodes.entry:
 
 
 # -- what stands in a cell
-
-
-def _text(column: str, row: Row) -> str:
-    return _TEXTS[column](row)
 
 
 _TEXTS: dict[str, Callable[[Row], str]] = {
@@ -119,7 +121,7 @@ def _linked(column: str, row: Row, figure: str) -> list[nodes.Node]:
         links = [nodes.reference("", name, internal=True, refid=anchor(rows, path)) for path, name in row.connected]
         cell: list[nodes.Node] = [part for link in links for part in (nodes.Text(", "), link)]
         return cell[1:]
-    return [nodes.Text(_text(column, row))]
+    return [nodes.Text(_TEXTS[column](row))]
 
 
 def _heading(group: Rows, type_: str) -> list[nodes.Node]:

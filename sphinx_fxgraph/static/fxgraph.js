@@ -70,7 +70,7 @@
       ["1:1", "Natural size", () => zoomMiddle(1 / scale)],
     ];
     if (graph.requestFullscreen) {
-      buttons.push(["⛶", "Full screen", () => (document.fullscreenElement ? document.exitFullscreen() : graph.requestFullscreen())]);
+      buttons.push(["Full screen", "Full screen, and back", () => (document.fullscreenElement ? document.exitFullscreen() : graph.requestFullscreen())]);
     }
     for (const [sign, label, action] of buttons) {
       const button = element("button", { type: "button", title: label, "aria-label": label }, sign);

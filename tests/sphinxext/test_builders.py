@@ -1,0 +1,153 @@
+"""Every kind of output builds without a warning, and what shows no graphs captures none."""
+
+from __future__ import annotations
+
+import functools
+import re
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import Build, Project
+from lxml import etree
+
+pytestmark = pytest.mark.torch
+
+INDEX = """
+Models
+======
+
+.. fxgraph:: zoo.two_inputs.TwoInputs
+   :inputs: (1, 3, 16, 16), (1, 2, 8, 8)
+   :caption: A *small* model
+   :name: fig-small
+
+:numref:`fig-small` is :ref:`fig-small`.
+
+.. toctree::
+
+   deep/other
+"""
+
+OTHER = """
+Other
+=====
+
+.. fxgraph:: zoo.examples.Mlp
+   :inputs: 1, 4
+   :name: fig-without-caption
+
+:ref:`Here <fig-without-caption>` it is, without a caption; :numref:`fig-small` has the first number.
+
+.. fxgraph:: zoo.broken.Misfit
+   :inputs: 1, 4
+   :caption: It fails
+   :expect: error
+
+.. fxgraph:: zoo.broken.Unbuildable
+   :inputs: 1, 4
+   :caption: It cannot be built
+   :expect: error
+"""
+
+OTHERS = ("dirhtml", "singlehtml", "text", "man", "texinfo", "latex", "epub", "xml", "pseudoxml")
+SILENT = ("gettext", "linkcheck", "coverage", "doctest", "dummy", "changes")
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    project = Project(tmp_path_factory.mktemp("builders"))
+    project.configure(
+        "numfig = True\n"
+        "extensions += ['sphinx.ext.coverage', 'sphinx.ext.doctest']\n"
+        "epub_basename = 'book'\n"
+        "author = copyright = version = release = '1'\n"
+    )
+    project.write("index.rst", INDEX)
+    project.write("deep/other.rst", OTHER)
+    return project
+
+
+@pytest.fixture(scope="module")
+def built(models: Project) -> Callable[[str], Build]:
+    """Builds by builder, each made once, after the captures that HTML has made."""
+    models.build("html")
+    return functools.cache(lambda builder: models.build(builder, "-nW", "--keep-going"))
+
+
+@pytest.mark.parametrize("builder", SILENT)
+def test_what_shows_no_graph_captures_none(models: Project, builder: str) -> None:
+    doctrees = models.target / f"doctrees-{builder}"
+    build = models.build(builder, "-nW", "--keep-going", "-d", str(doctrees))
+    assert build.warnings == ""
+    assert build.status == 0
+    assert "capturing" not in build.output
+    assert not (doctrees / "fxgraph").exists()
+    assert not (build.folder / ".fxgraph.json").exists()
+
+
+def test_captions_are_translatable(models: Project) -> None:
+    build = models.build("gettext", "-d", str(models.target / "doctrees-gettext"))
+    catalog = (build.folder / "index.pot").read_text(encoding="utf-8")
+    assert re.search(r'index\.rst:5\nmsgid "A \*small\* model"', catalog)
+
+
+@pytest.mark.parametrize("builder", ["html", *OTHERS])
+def test_each_output_uses_what_is_captured(built: Callable[[str], Build], builder: str) -> None:
+    build = built(builder)
+    assert build.warnings == ""
+    assert build.status == 0
+    assert "capturing" not in build.output
+
+
+def test_an_e_book_is_built_again_without_a_warning(models: Project, built: Callable[[str], Build]) -> None:
+    built("epub")
+    assert models.build("epub", "-nW", "--keep-going").warnings == ""
+
+
+@pytest.mark.parametrize(("builder", "file"), [("text", "index.txt"), ("latex", "project.tex"), ("xml", "index.xml")])
+def test_without_a_drawing_there_is_an_outline_and_a_table(
+    built: Callable[[str], Build], builder: str, file: str
+) -> None:
+    text = built(builder).page(file)
+    assert re.search(r"main +Sequential +1×4×16×16 f32", text)
+    assert "align" in text[text.index("connected to") :]  # in the arguments, which only the table has
+
+
+def test_latex_lets_the_table_break_over_pages(built: Callable[[str], Build]) -> None:
+    text = built("latex").page("project.tex")
+    assert "\\begin{longtable}" in text
+    figure = text[text.index("\\begin{figure}") : text.index("\\end{figure}")]
+    assert "longtable" not in figure
+
+
+def test_an_e_book_has_the_drawing_as_a_picture(built: Callable[[str], Build]) -> None:
+    with zipfile.ZipFile(built("epub").folder / "book.epub") as book:
+        page = book.read("index.xhtml").decode()
+        source = re.search(r'<img class="fxg-svg" src="([^"]+)" alt="14 ops', page)
+        assert source
+        assert f'href="{source[1]}" media-type="image/svg+xml"' in book.read("content.opf").decode()
+        picture = book.read(source[1]).decode()
+        etree.fromstring(page.encode())
+    assert "interpolate" in picture
+    assert not re.search("var\\(|class=|<style|<script", picture)
+    assert "fxgraph.js" not in page
+    assert ".dot" not in page
+
+
+def test_a_place_without_a_caption_can_be_referred_to_and_takes_no_number(built: Callable[[str], Build]) -> None:
+    page = built("html").page("deep/other.html")
+    assert '<figure class="fxgraph align-default" id="fig-without-caption">' in page
+    assert 'href="#fig-without-caption"' in page
+    assert 'Fig. 2 </span><span class="caption-text">It fails' in page
+
+
+def test_output_holds_no_path_of_this_machine(models: Project, built: Callable[[str], Build]) -> None:
+    kinds = (".html", ".dot", ".json", ".js", ".inv")
+    written = [path for path in built("html").folder.rglob("*") if path.suffix in kinds]
+    records = list(Path(models.target, "doctrees", "fxgraph").iterdir())
+    assert written
+    assert len(records) >= 4
+    for path in [*written, *records]:
+        assert str(models.source).encode() not in path.read_bytes(), path
