@@ -25,7 +25,7 @@ from sphinx_fxgraph.capture.probe import ProbeError, probe
 from sphinx_fxgraph.capture.untouched import untouched
 from sphinx_fxgraph.record import Failure, Record, join
 from sphinx_fxgraph.sources import class_files, depends_on, portable
-from sphinx_fxgraph.spec import Call, GraphSpec, parse_target
+from sphinx_fxgraph.spec import CODE_FILE, Call, GraphSpec, parse_target
 
 _MOST_REAL_BYTES = 4 << 30
 """A model with more parameters is not built for real when it fails on meta: that would end the process."""
@@ -147,8 +147,10 @@ def _probe_failure(error: ProbeError) -> Failure:
 
 
 def _place_of(node: fx.Node) -> tuple[str, int]:
-    file, line = node.meta.get("source", ("", 0))
-    return portable(file) or file, line
+    if "source" not in node.meta:  # the model is torch's own, from its root on
+        return "", 0
+    file, line = node.meta["source"]
+    return file if file == CODE_FILE else portable(file), line
 
 
 def _failed_node(record: Record) -> str:

@@ -266,16 +266,22 @@ _BOUNDARIES = frozenset({"forward", "trace", "trace_leaf"})
 
 
 def _place(frame: FrameType | None, leaf: bool) -> dict[str, Any]:
-    """Where in the model's code an operator is called, looking no further than the module call it stands in."""
+    """The line of the model's code that calls an operator.
+
+    ``where`` looks no further than the module call that the operator stands in, so that a Sequential reads the same
+    wherever it is called; ``source``, for messages, does.
+    """
+    inside = True
     while frame is not None:
         code = frame.f_code
         if code.co_filename == __file__:
-            if code.co_name in _BOUNDARIES or (code.co_name == "call_module" and not leaf):
+            if code.co_name in _BOUNDARIES:
                 break
+            inside = inside and (code.co_name != "call_module" or leaf)
             leaf = leaf and code.co_name != "call_module"
         elif not code.co_filename.startswith((_TORCH, "<frozen ")):
             name = code.co_qualname.replace("<locals>.", "")
             line = frame.f_lineno - code.co_firstlineno + 1
-            return {"where": f"{name}:{line}", "source": (code.co_filename, frame.f_lineno)}
+            return {"where": f"{name}:{line}" if inside else "", "source": (code.co_filename, frame.f_lineno)}
         frame = frame.f_back
     return {}
