@@ -17,7 +17,7 @@ from sphinx.util.display import progress_message, status_iterator
 from sphinx_fxgraph import runner
 from sphinx_fxgraph.drawing import compose
 from sphinx_fxgraph.drawing.compose import Job
-from sphinx_fxgraph.drawing.layout import Engine, EngineFailedError, EngineMissingError, find_engine
+from sphinx_fxgraph.drawing.layout import Coordinates, Engine, EngineFailedError, EngineMissingError, find_engine
 from sphinx_fxgraph.drawing.levels import Look
 from sphinx_fxgraph.sources import SourceFinder
 from sphinx_fxgraph.spec import GraphSpec
@@ -137,14 +137,18 @@ def _draw(domain: FxDomain) -> None:
             for key, complaint in complaints.items():
                 for use in domain.uses_of(key):
                     warn(f"{run.specs[key].label}: Graphviz says: {complaint}", "layout", use.location)
-    for key, jobs in pictures.items():
+    for key, jobs in (pictures | undrawn).items():
         for job in jobs:
             if job.complete():
                 run.drawn[key, job.look] = hashlib.sha256(json.dumps(job.used(), sort_keys=True).encode()).hexdigest()
 
 
 def _lay_out(engine: Engine, pictures: dict[str, list[Job]]) -> dict[str, str]:
-    """Fill in the missing layouts; what the engine complained of, or why it failed, by spec id."""
+    """Fill in the missing layouts.
+
+    Returns:
+        What the engine complained of, or why it failed, by spec id. Those pictures are new jobs, laid out from nothing.
+    """
     try:
         if not compose.lay_out([job for jobs in pictures.values() for job in jobs], engine):
             return {}
@@ -152,10 +156,10 @@ def _lay_out(engine: Engine, pictures: dict[str, list[Job]]) -> dict[str, str]:
         pass
     complaints = {}
     for key, jobs in pictures.items():  # again and one by one, to know whose it is
-        layouts = jobs[0].layouts
-        layouts.clear()
+        layouts: dict[str, Coordinates] = {}
+        pictures[key] = [Job(job.record, job.look, layouts) for job in jobs]
         try:
-            said = compose.lay_out(jobs, engine)
+            said = compose.lay_out(pictures[key], engine)
         except EngineFailedError as error:
             said = [str(error)]
         if said:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from docutils import nodes
@@ -68,6 +69,8 @@ def _fill_behind(run: Run, behind: fxgraph_tables) -> None:
         told += _outline(record)
     if record.failure:
         told.append(failure.block(record.failure))
+        if record.root:  # a partial graph does not show the modules that were not reached
+            told += _outline(dataclasses.replace(record, root="", bodies={}))
     columns = tables.DEFAULT if behind["table"] is None else behind["table"]
     if columns and _is_html(run):
         if table := tables.html_table(record, behind["figure"], columns):
