@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import torch
 from torch import fx, nn
 from torch.nn.modules import adaptive, conv, dropout, fold, padding, pixelshuffle, pooling, rnn
 
-from sphinx_fxgraph.capture.naming import kind_of, text
+from sphinx_fxgraph.capture.naming import kind_of, short_dtype, short_name, text
 
 MOST = 20
 """Characters of a detail made from arguments; a longer one is left to the tables."""
@@ -109,8 +110,7 @@ _SHAPED = frozenset({"broadcast_to", "contiguous", "expand", "expand_as", "resha
 
 def function_detail(node: fx.Node) -> str:
     """The arguments that are no tensors, where they are short."""
-    name = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", "")
-    kind = kind_of(name)
+    kind = kind_of(short_name(node.target))
     if kind in _SHAPED:
         return ""
     rest = [arg for arg in node.args if not _has_node(arg)]
@@ -129,11 +129,20 @@ def function_detail(node: fx.Node) -> str:
         return _short(text(rest[-1]).strip("()"))
     if kind == "getattr" and rest:
         return _short(str(rest[-1]))
-    parts = [text(arg) for arg in rest if arg is not None and arg is not False]
+    parts = [_brief(arg) for arg in rest if arg is not None and arg is not False]
     parts += [
-        f"{key}={text(arg)}" for key, arg in named.items() if arg is not None and arg is not False and key != "inplace"
+        f"{key}={_brief(arg)}"
+        for key, arg in named.items()
+        if arg is not None and arg is not False and key != "inplace"
     ]
     return _short(", ".join(parts))
+
+
+def _brief(value: Any) -> str:
+    """A number with four digits that count, a dtype by its abbreviation; the tables have them in full."""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return short_dtype(value) if isinstance(value, torch.dtype) else text(value)
 
 
 def _short(written: str) -> str:

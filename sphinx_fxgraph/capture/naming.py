@@ -132,7 +132,9 @@ def _text(value: Any, node_text: Callable[[fx.Node], str]) -> str:
         return node_text(value)
     if isinstance(value, torch.Tensor):
         return short_meta(meta_of(value))
-    if isinstance(value, str | bytes | bool | float | complex | torch.dtype | torch.device | torch.layout):
+    if isinstance(value, str):
+        return repr(_SYMBOL.sub("…", value))
+    if isinstance(value, bytes | bool | float | complex | torch.dtype | torch.device | torch.layout):
         return repr(value)
     if isinstance(value, slice):
         ends = ["" if end is None else inner(end) for end in (value.start, value.stop, value.step)]
@@ -175,9 +177,18 @@ def config_text(module: nn.Module) -> str:
 
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+_SYMBOL = re.compile(r"Proxy\(\w+\)")
+"""What a message says of a value while torch.fx traces: a number of the trace, which no two calls share."""
 
 
 # -- operators
+
+
+def short_name(target: Any) -> str:
+    """The name that a target itself has: ``add`` for ``operator.add`` and for ``torch.ops.aten.add.Tensor``."""
+    if isinstance(target, str):
+        return target
+    return getattr(getattr(target, "overloadpacket", target), "__name__", "function")
 
 
 def function_name(function: Callable[..., Any]) -> str:
@@ -190,7 +201,10 @@ def function_name(function: Callable[..., Any]) -> str:
     for public in (torch, functional):  # where the documentation has it; conv2d and einsum are torch's own
         if getattr(public, short, None) is function:
             return f"{public.__name__}.{short}"
-    name = name.removeprefix("_") if name.startswith("_operator.") else name
+    if name.startswith("_operator."):
+        name = name.removeprefix("_")
+    elif isinstance(function, type):  # the class of a backward function, which stands in no module
+        name = name.removeprefix("builtins.")
     return _ADDRESS.sub("", name)
 
 

@@ -69,16 +69,20 @@ class Tree:
         return self._attributes[str(node.target)] if node.op == "get_attr" else node
 
     def connect(self) -> None:
-        """Carry every value to where it is used: arguments first, then what is returned, then what is left."""
+        """Carry every value to where it is used: what is returned first, then arguments, then what is left.
+
+        So the outputs of a call have the order in which it returns them, be they used or not, and calls of one module
+        that differ only in what becomes of their results have equal bodies.
+        """
         scopes = [scope for scope in self._scopes.values() if scope.parent is not None]
         for scope in scopes:
             for node, name in scope.noted.names.items() if scope.noted else ():
                 scope.inputs.setdefault(self.same(node), name)
-        for scope in scopes:
-            for node in _nodes_in(scope.noted.args, scope.noted.kwargs) if scope.noted else ():
-                self._use(node, scope.parent)
         for scope in reversed(scopes):  # the innermost first
             for node in _nodes_in(scope.noted.returned) if scope.noted else ():
+                self._use(node, scope.parent)
+        for scope in scopes:
+            for node in _nodes_in(scope.noted.args, scope.noted.kwargs) if scope.noted else ():
                 self._use(node, scope.parent)
         for node in self._nodes:
             if node.op != "get_attr":
