@@ -18,7 +18,7 @@ from sphinx_fxgraph import runner
 from sphinx_fxgraph.drawing import compose
 from sphinx_fxgraph.drawing.compose import Job
 from sphinx_fxgraph.drawing.layout import Coordinates, Engine, EngineFailedError, EngineMissingError, find_engine
-from sphinx_fxgraph.drawing.levels import Look
+from sphinx_fxgraph.drawing.shown import Look
 from sphinx_fxgraph.sources import SourceFinder
 from sphinx_fxgraph.spec import GraphSpec
 from sphinx_fxgraph.sphinxext import changes, failure

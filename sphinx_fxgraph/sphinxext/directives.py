@@ -25,8 +25,15 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 
-def _align(text: str) -> str:
-    return directives.choice(text, ("left", "center", "right"))
+def _one_of(*choices: str) -> Callable[[str], str]:
+    known = {choice.lower(): choice for choice in choices}
+
+    def convert(text: str) -> str:
+        if text.strip().lower() not in known:
+            raise ValueError(f"{text!r} is none of {', '.join(choices)}")
+        return known[text.strip().lower()]
+
+    return convert
 
 
 def _height(text: str) -> str:
@@ -37,22 +44,28 @@ def _height(text: str) -> str:
     return match[1] + (match[2] or "px")
 
 
-def _expect(text: str) -> str:
-    return directives.choice(text, ("error",))
+def _patterns(text: str) -> tuple[str, ...]:
+    return tuple(re.findall(r"[^\s,]+", text))
 
 
 CAPTURE = ("inputs", "method", "submodule", "mode", "tracer", "leaf", "dtype", "device", "seed", "timeout", "network")
 """The options that are part of the spec, which checks them."""
 
-LOOK: dict[str, Callable[[str], Any]] = {"depth": directives.nonnegative_int}
+LOOK: dict[str, Callable[[str], Any]] = {
+    "depth": directives.nonnegative_int,
+    "direction": _one_of("TB", "LR"),
+    "fold": _one_of("auto", "loose", "off"),
+    "nontensor": _one_of("auto", "show", "compact", "hide"),
+    "open": _patterns,
+}
 """The options of the drawing itself."""
 
 PAGE: dict[str, Callable[[str], Any]] = {
-    "align": _align,
+    "align": _one_of("left", "center", "right"),
     "alt": directives.unchanged,
     "caption": directives.unchanged,
     "class": directives.class_option,
-    "expect": _expect,
+    "expect": _one_of("error"),
     "height": _height,
     "name": directives.unchanged,
     "table": tables.parse_columns,

@@ -10,7 +10,8 @@ from sphinx import addnodes
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 from sphinx_fxgraph.drawing import text
-from sphinx_fxgraph.record import Record
+from sphinx_fxgraph.drawing.svg import anchor
+from sphinx_fxgraph.record import Record, join
 from sphinx_fxgraph.sphinxext import failure, tables
 from sphinx_fxgraph.sphinxext.domain import fx_domain
 from sphinx_fxgraph.sphinxext.nodes import fxgraph, fxgraph_tables
@@ -32,10 +33,27 @@ class Fill(SphinxPostTransform):
         docname = self.env.docname
         if docname in run.digests:
             run.written[docname] = run.digests[docname]
+        taken = {name for node in self.document.findall(nodes.Element) for name in node["ids"]}
         for place in list(self.document.findall(fxgraph)):
+            place["prefix"] = _prefix(run, place, taken)
             _fill_figure(run, place)
         for behind in list(self.document.findall(fxgraph_tables)):
+            behind["prefix"] = _prefix(run, behind, taken)
             _fill_behind(run, behind)
+
+
+def _prefix(run: Run, place: nodes.Element, taken: set[str]) -> str:
+    """What the ids of a figure's nodes start with: its own id, unless that makes one that the page has already.
+
+    The second figure of a model called ``net`` is ``net-2``, and so is the third layer in the first, if that is a
+    `Sequential`.
+    """
+    figure: str = place["figure"]
+    near = {name for name in taken if name.startswith(f"{figure}-")}
+    record = run.record(place["spec"]) if near and run.shows else None
+    if record and record.root:
+        return figure + "-" * any(anchor(figure, join(path, node.name)) in near for path, _, node in record.walk())
+    return figure
 
 
 def _fill_figure(run: Run, place: fxgraph) -> None:
@@ -73,7 +91,7 @@ def _fill_behind(run: Run, behind: fxgraph_tables) -> None:
             told += _outline(dataclasses.replace(record, root="", bodies={}))
     columns = tables.DEFAULT if behind["table"] is None else behind["table"]
     if columns and _is_html(run):
-        if table := tables.html_table(record, behind["figure"], columns):
+        if table := tables.html_table(record, behind["prefix"], columns):
             behind += table
             told.append(behind)
     elif columns:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import posixpath
+import re
 import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from sphinx.util.fileutil import copy_asset_file
 
 from sphinx_fxgraph.drawing import compose, svg, text
 from sphinx_fxgraph.drawing.dot import classic
+from sphinx_fxgraph.drawing.svg import anchor
 from sphinx_fxgraph.sphinxext.domain import fx_domain
 from sphinx_fxgraph.sphinxext.fill import dot_name
 from sphinx_fxgraph.sphinxext.nodes import fxgraph, fxgraph_tables
@@ -51,10 +53,22 @@ def visit_fxgraph(writer: HTML5Translator, node: fxgraph) -> None:
     if node["height"]:
         data["data-height"] = node["height"]
     writer.body.append(writer.starttag(node, "div", "", CLASS="fxg-graph", **data))
-    writer.body.append('<div class="fxg-view">')
-    writer.body.append(svg.page_svg(picture, figure=node["figure"], title=node["target"], description=description))
-    writer.body.append("</div></div>\n")
+    drawing = svg.page_svg(picture, figure=node["prefix"], title=node["target"], description=description)
+    writer.body.append(f'<div class="fxg-view">{drawing}</div></div>\n')
+    _link_rows(writer.document, node, set(re.findall(r' id="([^"]+)"', drawing)))
     raise nodes.SkipNode
+
+
+def _link_rows(document: nodes.document, node: fxgraph, drawn: set[str]) -> None:
+    """Let the rows of operators that the drawing does not show lead to the module around them that it does."""
+    for tables in document.findall(fxgraph_tables):
+        if tables["figure"] == node["figure"]:
+            for link in tables.findall(nodes.reference):
+                path = link.get("path", "")
+                while path and anchor(node["prefix"], path) not in drawn:
+                    path = path.rpartition(".")[0]
+                if "path" in link:
+                    link["refid"] = anchor(node["prefix"], path) if path else node["figure"]
 
 
 def visit_tables(writer: HTML5Translator, node: fxgraph_tables) -> None:

@@ -51,7 +51,7 @@ def parse_columns(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(known[column.lower()] for column in asked))
 
 
-def html_table(record: Record, figure: str, columns: Sequence[str]) -> nodes.table | None:
+def html_table(record: Record, prefix: str, columns: Sequence[str]) -> nodes.table | None:
     """One table with a heading for each body, its rows linked with the drawing and with each other."""
     groups = node_rows(record)
     body = nodes.tbody()
@@ -60,9 +60,9 @@ def html_table(record: Record, figure: str, columns: Sequence[str]) -> nodes.tab
             heading = nodes.paragraph("", "", *_heading(group, record.bodies[group.body].type))
             body += nodes.row("", nodes.entry("", heading, morecols=len(columns) - 1), classes=["fxg-body"])
         for row in group.rows:
-            cells = [_entry(column, *_linked(column, row, figure)) for column in columns]
-            cells[0] += _anchors(row, group, figure)
-            body += nodes.row("", *cells, ids=[anchor(f"{figure}-row", row.path)])
+            cells = [_entry(column, *_linked(column, row, prefix)) for column in columns]
+            cells[0] += _anchors(row, group, prefix)
+            body += nodes.row("", *cells, ids=[anchor(f"{prefix}-row", row.path)])
     return _table(columns, body, ["fxg-nodes"]) if groups else None
 
 
@@ -110,14 +110,14 @@ _TEXTS: dict[str, Callable[[Row], str]] = {
 }
 
 
-def _linked(column: str, row: Row, figure: str) -> list[nodes.Node]:
+def _linked(column: str, row: Row, prefix: str) -> list[nodes.Node]:
     """The content of a cell, with links into the drawing, to other rows and to the API docs."""
     if column == "name":
-        return [nodes.reference("", row.name, internal=True, refid=anchor(figure, row.path))]
+        return [nodes.reference("", row.name, internal=True, refid=anchor(prefix, row.path), path=row.path)]
     if column == "op" and row.type:
         return [nodes.Text(f"{row.op} "), _class(row.type, row.kind)]
     if column == "connected to":
-        rows = f"{figure}-row"
+        rows = f"{prefix}-row"
         links = [nodes.reference("", name, internal=True, refid=anchor(rows, path)) for path, name in row.connected]
         cell: list[nodes.Node] = [part for link in links for part in (nodes.Text(", "), link)]
         return cell[1:]
@@ -142,7 +142,7 @@ def _class(path: str, name: str) -> addnodes.pending_xref:
     )
 
 
-def _anchors(row: Row, group: Rows, figure: str) -> list[nodes.Node]:
+def _anchors(row: Row, group: Rows, prefix: str) -> list[nodes.Node]:
     """The row's ids for all other places where its body is called."""
     others = [join(path, row.path.removeprefix(group.paths[0]).lstrip(".")) for path in group.paths[1:]]
-    return [nodes.target("", "", ids=[anchor(f"{figure}-row", path) for path in others])] if others else []
+    return [nodes.target("", "", ids=[anchor(f"{prefix}-row", path) for path in others])] if others else []
