@@ -21,11 +21,20 @@
 
   function viewer(graph) {
     const view = graph.querySelector(".fxg-view");
-    const svg = view && view.querySelector("svg");
+    let svg = view && view.querySelector("svg");
     if (!svg) return;
-    const width = parseFloat(svg.getAttribute("width"));
-    const height = parseFloat(svg.getAttribute("height"));
+    let width = 0;
+    let height = 0;
     let scale = 1;
+
+    /** Take the size of what is shown, after that has changed. */
+    function measure() {
+      width = parseFloat(svg.getAttribute("width"));
+      height = parseFloat(svg.getAttribute("height"));
+      svg.style.width = `${width * scale}px`;
+      svg.style.height = `${height * scale}px`;
+      view.style.height = `${height}px`;
+    }
 
     /** Zoom so that what is at a point of the window stays there. */
     function zoom(factor, x, y) {
@@ -50,7 +59,7 @@
 
     // -- the frame, once it is this high and cannot be scrolled any more
     graph.classList.add("fxg-ready");
-    view.style.height = `${height}px`;
+    measure();
     if (graph.dataset.height) view.style.maxHeight = graph.dataset.height;
     view.setAttribute("tabindex", "0");
     view.setAttribute("role", "region");
@@ -63,6 +72,7 @@
 
     // -- buttons
     const bar = element("div", { class: "fxg-bar", role: "toolbar", "aria-label": "Graph" });
+    bar.append(element("span", { class: "fxg-hint" }, "Drag to move, Ctrl + wheel to zoom"));
     const buttons = [
       ["+", "Zoom in (Ctrl + wheel)", () => zoomMiddle(STEP)],
       ["−", "Zoom out (Ctrl + wheel)", () => zoomMiddle(1 / STEP)],
@@ -148,25 +158,393 @@
       fingers = now;
     }, { passive: false });
 
+    // -- open and close modules
+    const modules = opener(graph, svg, (shown, keep) => {
+      svg = shown;
+      const before = keep && keep.getBoundingClientRect();
+      measure();
+      if (!keep) return;
+      const after = keep.getBoundingClientRect();
+      view.scrollLeft += after.left - before.left;
+      view.scrollTop += after.top - before.top;
+    });
+    view.addEventListener("click", (event) => {
+      if (!dragged) modules(event.target);
+    });
+    view.addEventListener("keydown", (event) => {
+      if ((event.key === "Enter" || event.key === " ") && modules(event.target)) event.preventDefault();
+    });
+
     // -- light a node, its edges and its neighbours
     const NODES = "[data-path]";
     function light(event) {
       const node = event.target.closest(NODES);
       const path = node && node.dataset.path;
-      for (const lit of svg.querySelectorAll(".fxg-lit")) lit.classList.remove("fxg-lit");
+      for (const lit of view.querySelectorAll(".fxg-lit")) lit.classList.remove("fxg-lit");
       if (!path) return;
       const near = new Set([path]);
-      for (const edge of svg.querySelectorAll("[data-from]")) {
+      for (const edge of view.querySelectorAll("[data-from]")) {
         const { from, to } = edge.dataset;
         if (from !== path && to !== path) continue;
         edge.classList.add("fxg-lit");
         near.add(from).add(to);
       }
-      for (const each of svg.querySelectorAll(NODES)) each.classList.toggle("fxg-lit", near.has(each.dataset.path));
+      for (const each of view.querySelectorAll(NODES)) each.classList.toggle("fxg-lit", near.has(each.dataset.path));
     }
-    svg.addEventListener("pointerover", light);
-    svg.addEventListener("focusin", light);
-    svg.addEventListener("pointerleave", light);
+    view.addEventListener("pointerover", light);
+    view.addEventListener("focusin", light);
+    view.addEventListener("pointerleave", light);
+  }
+
+  // -- open and close modules -------------------------------------------------------------------------------------------
+
+  const SVG = "http://www.w3.org/2000/svg";
+  const SECOND = 12; // height of the second line of a frame's title
+  const AROUND = 8;
+  const GAP = 12;
+  const NEAR = 1.5; // an edge ends at the border that it is this near to
+
+  function drawn(name, attributes, ...inside) {
+    const made = document.createElementNS(SVG, name);
+    for (const key in attributes) made.setAttribute(key, attributes[key]);
+    made.append(...inside);
+    return made;
+  }
+
+  /** Upper left corner and size of a box or a frame, within its own frame. */
+  function extent(group) {
+    const [x, y] = group.getAttribute("transform").match(/-?[\d.]+/g).map(Number);
+    const outline = group.querySelector(":scope > rect:not(.fxg-sheet)");
+    return { x, y, w: +outline.getAttribute("width"), h: +outline.getAttribute("height") };
+  }
+
+  /** Where a module is opened room is made: coordinates before it stay, those behind it move, and those beside it
+      are spread between `middle`, where its main line runs, and its borders. */
+  function spread(start, middle, end, before, after) {
+    return (v) => {
+      if (v <= start) return v;
+      if (v >= end) return v + before + after;
+      return v <= middle
+        ? v + before * ((v - start) / (middle - start || 1))
+        : v + before + after * ((v - middle) / (end - middle || 1));
+    };
+  }
+
+  const parts = (frame) => [...frame.children].filter((child) => child.matches("g[transform]"));
+
+  /** How much room there is left and right of a line, beside what stands on it, up to what is next to it there. */
+  function free(frame, grown, old, line) {
+    const width = frame.nodeName === "svg" ? +frame.getAttribute("width") : extent(frame).w;
+    let [left, right] = [line - GAP, width - line - GAP];
+    const beside = (top, bottom) => top < old.y + old.h - 2 && bottom > old.y + 2;
+    for (const part of parts(frame)) {
+      const box = extent(part);
+      if (part === grown || !beside(box.y, box.y + box.h)) continue;
+      if (box.x > line) right = Math.min(right, box.x - line - GAP);
+      else if (box.x + box.w < line) left = Math.min(left, line - box.x - box.w - GAP);
+    }
+    for (const path of frame.querySelectorAll(":scope > path")) {
+      const points = path.getAttribute("d").match(/-?[\d.]+ -?[\d.]+/g).map((pair) => pair.split(" ").map(Number));
+      points.slice(1).forEach(([x, y], k) => {
+        const [before, above] = points[k];
+        if (!beside(Math.min(y, above), Math.max(y, above))) return;
+        for (const each of [x, before]) {
+          if (each > old.x + old.w + 1) right = Math.min(right, each - line - GAP);
+          else if (each < old.x - 1) left = Math.min(left, line - each - GAP);
+        }
+      });
+    }
+    return [left, right];
+  }
+
+  /** Make room in the frame of `grown` for what it grew by, and in the frames around it. `inner` says where on the
+      borders of `grown` an edge ends now that ended at x before; it is moved so that `middle` stays on its line. */
+  function makeRoom(grown, old, now, middle, inner) {
+    const frame = grown.parentNode;
+    const line = old.x + middle;
+    const [left, right] = free(frame, grown, old, line);
+    const x = spread(
+      old.x, line, old.x + old.w, Math.max(0, inner(middle) - left), Math.max(0, now.w - inner(middle) - right),
+    );
+    const y = spread(old.y, old.y, old.y + old.h, 0, now.h - old.h);
+    const borders = parts(frame).map((part) => {
+      const box = part === grown ? old : extent(part);
+      let [aside, down] = [x(line) - line, y(box.y + box.h / 2) - box.y - box.h / 2];
+      if (part === grown) [aside, down] = [x(line) - inner(middle) - old.x, 0];
+      else if (box.x > line || box.x + box.w < line) aside = x(box.x + box.w / 2) - box.x - box.w / 2;
+      part.setAttribute("transform", `translate(${box.x + aside} ${box.y + down})`);
+      return { part, box, aside, down, below: part.matches(".fxg-fold") ? 6 : 0 };
+    });
+    /** Where the end of an edge is now: on the border of what it ended at. */
+    function end(px, py) {
+      const at = borders.find(({ box, below }) => px >= box.x - NEAR && px <= box.x + box.w + NEAR && py >= box.y - NEAR && py <= box.y + box.h + below + NEAR);
+      if (!at) return [x(px), y(py)];
+      if (at.part !== grown) return [px + at.aside, py + at.down];
+      return [old.x + at.aside + inner(px - old.x), py > old.y + old.h / 2 ? py + now.h - old.h : py];
+    }
+    for (const path of frame.querySelectorAll(":scope > path")) {
+      const d = path.getAttribute("d");
+      const points = d.match(/-?[\d.]+ -?[\d.]+/g).map((pair) => pair.split(" ").map(Number));
+      const moved = points.map(([px, py]) => [x(px), y(py)]);
+      // The first and last two points keep their place to each other, so that a line leaves a box as it did.
+      const last = points.length - 1;
+      const straight = !d.includes("C");
+      for (const [k, next] of [[d.includes("L") && d.indexOf("L") < d.indexOf("C") ? 1 : 0, 1], [last, -1]]) {
+        if (path.matches(".fxg-rail")) continue;
+        moved[k] = end(...points[k]);
+        const follower = points[k + next];
+        if (!straight && follower) {
+          moved[k + next] = [moved[k][0] + follower[0] - points[k][0], moved[k][1] + follower[1] - points[k][1]];
+        }
+      }
+      let k = 0;
+      path.setAttribute("d", d.replace(/-?[\d.]+ -?[\d.]+/g, () => moved[k++].map((v) => +v.toFixed(1)).join(" ")));
+    }
+    for (const dot of frame.querySelectorAll(":scope > circle")) {
+      dot.setAttribute("cx", x(+dot.getAttribute("cx")));
+      dot.setAttribute("cy", y(+dot.getAttribute("cy")));
+    }
+    for (const note of frame.querySelectorAll(":scope > .fxg-note")) {
+      note.setAttribute("x", x(+note.getAttribute("x")));
+      note.setAttribute("y", y(+note.getAttribute("y")));
+    }
+    const [wider, higher] = [x(1e6) - 1e6, y(1e6) - 1e6];
+    if (frame.nodeName === "svg") return [wider, higher];
+    const was = extent(frame);
+    for (const rect of frame.querySelectorAll(":scope > .fxg-frame")) {
+      rect.setAttribute("width", was.w + wider);
+      rect.setAttribute("height", was.h + higher);
+    }
+    const title = frame.querySelector(":scope > .fxg-title");
+    if (title && +title.getAttribute("x") > 20) {
+      for (const text of frame.querySelectorAll(":scope > .fxg-title")) text.setAttribute("x", x(+text.getAttribute("x")));
+    }
+    return makeRoom(frame, was, { w: was.w + wider, h: was.h + higher }, line, x);
+  }
+
+  const named = (text) => text.replace(/@(\d+)/g, "..$1").replace(/[^\w.-]/gu, (c) => `_x${c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}_`);
+
+  /** What makes modules open and close. `changed` is told of the SVG that is shown, and of what should stay in place. */
+  function opener(graph, svg, changed) {
+    const closedAtFirst = ".fxg-closed[data-body]";
+    if (!svg.querySelector(closedAtFirst)) return () => false;
+    const figure = graph.dataset.figure;
+    const levels = []; // the pictures that were left to enter a module, and its path
+    const opened = []; // paths, in the order in which they were opened
+    let original = svg.cloneNode(true);
+    let path = "";
+    let insides = null;
+    prepare(svg);
+
+    /** The data, from the page or from a file of its own. */
+    function load(then) {
+      if (insides) return then();
+      const inline = graph.querySelector(".fxg-insides");
+      if (inline) {
+        insides = JSON.parse(inline.textContent);
+        return then();
+      }
+      const script = document.createElement("script");
+      script.src = graph.dataset.insides;
+      script.addEventListener("load", () => {
+        insides = globalThis.fxgraphInsides[graph.dataset.insides.split("/").pop()];
+        then();
+      });
+      document.head.append(script);
+    }
+
+    function prepare(within) {
+      for (const group of within.querySelectorAll(closedAtFirst)) {
+        group.setAttribute("tabindex", "0");
+        group.setAttribute("role", "button");
+        group.setAttribute("aria-expanded", "false");
+      }
+    }
+
+    const find = (at) => [...svg.querySelectorAll("[data-path]")].find((group) => group.dataset.path === at && !group.matches(".fxg-op"));
+    const text = (group, part) => (group.querySelector(`:scope > text ${part}, :scope > ${part}`) || { textContent: "" }).textContent;
+
+    /** The inside of a closed module as a group with frame and title. */
+    function framed(group, inside, room) {
+      const fold = group.matches(".fxg-fold");
+      const top = fold ? SECOND : 0;
+      const name = fold ? group.dataset.path.split(".").pop() : text(group, ".fxg-name");
+      const frame = drawn("g", { class: group.getAttribute("class").replace("fxg-closed", "fxg-opened"), "data-path": group.dataset.path });
+      for (const each of ["id", "data-type", "data-count", "data-body"]) {
+        if (group.hasAttribute(each)) frame.setAttribute(each, group.getAttribute(each));
+      }
+      let depth = 0;
+      for (let around = group.parentNode; around !== svg; around = around.parentNode) depth += 1;
+      frame.classList.add(`fxg-depth-${(depth + room) % 3}`);
+      const content = drawn("g", {});
+      content.innerHTML = inside.svg;
+      for (const each of content.querySelectorAll("[data-path]")) {
+        const group_path = group.matches(".fxg-group") ? group.dataset.path.split(".").slice(0, -1).join(".") : group.dataset.path;
+        each.dataset.path = group_path ? `${group_path}.${each.dataset.path}` : each.dataset.path;
+        each.id = `${figure}-${named(each.dataset.path)}`;
+      }
+      const title = drawn("text", { class: "fxg-title", y: 16.5, tabindex: 0, role: "button", "aria-expanded": "true" });
+      for (const [style, words] of [["fxg-triangle", "▾"], ["fxg-attr", group.matches(".fxg-group") ? "" : name], ["fxg-kind", text(group, ".fxg-kind")], ["fxg-count", text(group, ".fxg-count")]]) {
+        if (words) title.append(drawn("tspan", { class: style, dx: title.childNodes.length ? 5 : 0 }, words));
+      }
+      const titles = [title];
+      if (fold) titles.push(drawn("text", { class: "fxg-title", y: 28.5 }, drawn("tspan", { class: "fxg-span" }, text(group, ".fxg-name"))));
+      frame.append(...titles);
+      svg.append(frame); // where text has a size
+      const needed = Math.ceil(Math.max(...titles.map((each) => each.getBBox().width))) + 2 * AROUND;
+      frame.remove();
+      let [w, x] = [inside.size[0], 10];
+      let shift = 0;
+      if (x + needed > Math.min(...inside.ins, w)) {
+        const last = Math.max(...inside.ins, 0);
+        shift = Math.ceil(Math.max(0, last + needed - w));
+        w += 2 * shift;
+        x = last + shift + AROUND;
+      }
+      const h = inside.size[1] + top;
+      for (const each of titles) each.setAttribute("x", x);
+      shiftAll(content, shift, top);
+      for (const line of content.querySelectorAll(":scope > path")) line.setAttribute("d", stretched(line.getAttribute("d"), top, h));
+      const sheets = fold ? [2, 1] : [];
+      frame.prepend(...sheets.map((sheet) => drawn("rect", { class: "fxg-frame fxg-sheet", x: 3 * sheet, y: 3 * sheet, width: w, height: h, rx: 10 })), drawn("rect", { class: "fxg-frame", width: w, height: h, rx: 10 }));
+      frame.insertBefore(fragment(content), title);
+      prepare(frame);
+      return { frame, w, h, pin: (inside.ins[0] ?? inside.size[0] / 2) + shift };
+    }
+
+    /** What enters and leaves begins and ends at the border of the frame. */
+    function stretched(d, top, bottom) {
+      if (!top) return d;
+      return d.replace(/^M(\S+) (\S+)L/, (all, px, py) => (+py === top ? `M${px} 0L` : all));
+    }
+
+    function shiftAll(content, right, down) {
+      for (const each of content.querySelectorAll(":scope > g[transform]")) {
+        const [x, y] = each.getAttribute("transform").match(/-?[\d.]+/g).map(Number);
+        each.setAttribute("transform", `translate(${x + right} ${y + down})`);
+      }
+      for (const each of content.querySelectorAll(":scope > path")) {
+        each.setAttribute("d", each.getAttribute("d").replace(/(-?[\d.]+) (-?[\d.]+)/g, (all, x, y) => `${+x + right} ${+y + down}`));
+      }
+      for (const [name, a, b] of [["circle", "cx", "cy"], [".fxg-note", "x", "y"]]) {
+        for (const each of content.querySelectorAll(`:scope > ${name}`)) {
+          each.setAttribute(a, +each.getAttribute(a) + right);
+          each.setAttribute(b, +each.getAttribute(b) + down);
+        }
+      }
+    }
+
+    function fragment(content) {
+      const made = document.createDocumentFragment();
+      made.append(...content.childNodes);
+      return made;
+    }
+
+    function resize(wider, higher) {
+      const [w, h] = [+svg.getAttribute("width") + wider, +svg.getAttribute("height") + higher];
+      svg.setAttribute("width", w);
+      svg.setAttribute("height", h);
+      svg.setAttribute("viewBox", `0 0 ${w} ${h}`);
+    }
+
+    /** Open a module where it stands. */
+    function open(group) {
+      const old = extent(group);
+      const { frame, w, h, pin } = framed(group, insides[group.dataset.body], 0);
+      frame.setAttribute("transform", group.getAttribute("transform"));
+      group.replaceWith(frame);
+      const room = makeRoom(frame, old, { w, h }, old.w / 2, (px) => px - old.w / 2 + pin);
+      resize(...room);
+      return frame;
+    }
+
+    /** Close it again: the picture as it was, with all the others opened again. */
+    function close(at) {
+      const rest = opened.filter((each) => each !== at && !each.startsWith(`${at}.`));
+      opened.length = 0;
+      const fresh = original.cloneNode(true);
+      svg.replaceWith(fresh);
+      svg = fresh;
+      prepare(svg);
+      for (const each of rest) {
+        const group = find(each);
+        if (group && group.matches(".fxg-closed")) open(group) && opened.push(each);
+      }
+    }
+
+    /** Several lines enter or leave: show the module by itself, with a way back. */
+    function enter(group) {
+      levels.push({ svg, original, path, opened: opened.splice(0) });
+      path = group.dataset.path;
+      const inside = insides[group.dataset.body];
+      const { frame, w, h } = framed(group, inside, 1);
+      const above = 22;
+      frame.setAttribute("transform", `translate(8 ${above})`);
+      const names = inside.ins.map((x, k) => drawn("text", { class: "fxg-note", x: x + 8 + (w - inside.size[0]) / 2, y: above - 6 }, inside.names[k]));
+      const [width, height] = [w + 24, h + above + 16];
+      const next = drawn("svg", { class: "fxg-svg", width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": path }, frame, ...names);
+      // The marks at the ends of edges are defined in the first picture, which is not in the page now.
+      next.prepend(original.querySelector("defs").cloneNode(true));
+      svg.replaceWith(next);
+      svg = next;
+      original = svg.cloneNode(true);
+      crumbs();
+    }
+
+    function leave(depth) {
+      const back = levels[depth];
+      levels.length = depth;
+      svg.replaceWith(back.svg);
+      ({ svg, original, path } = back);
+      opened.splice(0, Infinity, ...back.opened);
+      crumbs();
+      changed(svg);
+    }
+
+    /** The way back, as links above the picture. */
+    function crumbs() {
+      const old = graph.querySelector(".fxg-crumbs");
+      if (old) old.remove();
+      if (!levels.length) return;
+      const bar = document.createElement("nav");
+      bar.className = "fxg-crumbs";
+      bar.setAttribute("aria-label", "Opened modules");
+      levels.forEach((level, depth) => {
+        const button = document.createElement("button");
+        button.type = "button";
+        button.textContent = level.path || graph.dataset.model;
+        button.addEventListener("click", () => leave(depth));
+        bar.append(button, " › ");
+      });
+      bar.append(path);
+      graph.querySelector(".fxg-bar").prepend(bar);
+    }
+
+    return (target) => {
+      const group = target.closest && target.closest(closedAtFirst);
+      const title = target.closest && target.closest(".fxg-opened > .fxg-title");
+      if (group && !group.matches(".fxg-opened")) {
+        load(() => {
+          const inside = insides[group.dataset.body];
+          const at = group.dataset.path;
+          if (inside.ins.length < 2 && inside.outs.length < 2) {
+            changed(svg, open(group));
+            opened.push(at);
+          } else {
+            enter(group);
+            changed(svg);
+          }
+        });
+        return true;
+      }
+      if (title && svg.contains(title) && opened.includes(title.parentNode.dataset.path)) {
+        const at = title.parentNode.dataset.path;
+        close(at);
+        changed(svg, find(at));
+        return true;
+      }
+      return false;
+    };
   }
 
   /** Follow the page: dark where its text is light. No theme has to be known for that. */
