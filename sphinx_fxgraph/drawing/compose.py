@@ -17,7 +17,9 @@ from sphinx_fxgraph.drawing.layout import Coordinates, Engine
 from sphinx_fxgraph.drawing.level import Box, Level
 from sphinx_fxgraph.drawing.level_dot import Extent, digest, level_dot
 from sphinx_fxgraph.drawing.levels import closed_levels, root_level
-from sphinx_fxgraph.drawing.placing import Line, Pads, Placed, Point, place
+from sphinx_fxgraph.drawing.lanes import Point
+from sphinx_fxgraph.drawing.placing import Pads, Placed, place
+from sphinx_fxgraph.drawing.routing import Line
 from sphinx_fxgraph.drawing.shown import GROUP, Look
 from sphinx_fxgraph.record import Record, join
 
@@ -67,11 +69,10 @@ class Inside:
     """The inside of a closed module: a picture without its frame, and where its pins and outputs lie across it."""
 
     picture: Frame
+    names: tuple[str, ...]
+    """What enters at each pin."""
     inputs: tuple[float, ...]
     outputs: tuple[float, ...]
-    pins: tuple[int, ...]
-    main_input: int
-    main_output: int
 
 
 @dataclass
@@ -197,12 +198,13 @@ class _Composer:
         if any(inner not in self.placed for inner in inside):
             return
         extents = [self._extent(box) for box in level.boxes]
-        dot = level_dot(level, extents, [self._turned(*labels.note_size(edge.tensors)) for edge in level.edges])
+        notes = [self._turned(*labels.note_size(edge.tensors)) for edge in level.edges]
+        dot = level_dot(level, extents, notes)
         key = digest(dot)
         self.dots[key] = dot
         if key in self.layouts:
             pads = _MARGIN if level is self.root else self.pads
-            self.placed[level] = place(level, extents, self.layouts[key], pads)
+            self.placed[level] = place(level, extents, notes, self.layouts[key], pads)
         else:
             missing[key] = dot
 
@@ -220,7 +222,7 @@ class _Composer:
         text = self._label(box)
         across, along = self._turned(text.width, text.height)
         stack = 2 * STACK if text.stacked else 0.0
-        return Extent(across + 2 * stack, along + stack)
+        return Extent(across + 2 * stack, along + stack, stack=stack)
 
     def _opened(self, box: Box) -> _Opened:
         assert box.inner is not None, "an open box"
@@ -233,11 +235,10 @@ class _Composer:
             across, along, shift, title = across + second, max(placed.height, math.ceil(needed)), second, 8.0
             second = 0.0
         elif title + needed > min((*placed.inputs, placed.width)):
-            # No room left of the line that comes in: the title goes right of all lines, and the frame grows on both
-            # sides alike, so that what is inside stays in its middle.
+            # No room left of the line that comes in: the title goes right of all lines.
             last = max(placed.inputs, default=0.0)
-            grow = 2 * math.ceil(max(0.0, last + needed - placed.width))
-            across, shift, title = across + grow, grow / 2, last + grow / 2 + _ROUND_TITLE
+            across = max(across, 2 * math.ceil((last + needed) / 2))
+            title = last + _ROUND_TITLE
         extent = Extent(
             across + 2 * stack,
             along + stack,
@@ -257,7 +258,7 @@ class _Composer:
         placed = self.placed[level]
         opened = _Opened(Extent(placed.width, placed.height), 0, (0, 0), placed.height, 0)
         frame = self._frame(level, "", None, 0, (0.0, 0.0), opened)
-        return Inside(frame, placed.inputs, placed.outputs, level.pins, level.main_input, level.main_output)
+        return Inside(frame, level.names, placed.inputs, placed.outputs)
 
     def _frame(self, level: Level, path: str, outer: Box | None, depth: int, at: Point, opened: _Opened) -> Frame:
         placed, (aside, down) = self.placed[level], opened.shift

@@ -13,7 +13,7 @@ from xml.sax.saxutils import escape, quoteattr
 from sphinx_fxgraph.drawing import fonts, labels
 from sphinx_fxgraph.drawing.compose import Drawn, Frame, Inside
 from sphinx_fxgraph.drawing.palette import LIGHT, category
-from sphinx_fxgraph.drawing.placing import Line
+from sphinx_fxgraph.drawing.routing import Line
 from sphinx_fxgraph.drawing.shown import GROUP
 
 _MARKS = ("dead", "failed")
@@ -37,8 +37,7 @@ def inside_svg(inside: Inside, *, figure: str) -> dict[str, object]:
     picture = inside.picture
     return {
         "size": [picture.width, picture.height],
-        "in": inside.inputs[inside.main_input] if inside.inputs else picture.width / 2,
-        "out": inside.outputs[inside.main_output] if inside.outputs else picture.width / 2,
+        "names": list(inside.names),
         "ins": list(inside.inputs),
         "outs": list(inside.outputs),
         "svg": "".join(_PartWriter(figure).inside(picture)),

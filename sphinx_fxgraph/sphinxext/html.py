@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import html
+import json
 import posixpath
 import re
 import secrets
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from sphinx.writers.html5 import HTML5Translator
 
 STATIC = Path(__file__).parent.parent / "static"
+_MOST_INLINE = 64_000
+"""Characters of data in a page."""
 _OPEN_ROWS = 30
 """A table of no more rows than this is open when the page loads."""
 
@@ -52,11 +56,32 @@ def visit_fxgraph(writer: HTML5Translator, node: fxgraph) -> None:
     data = {"data-model": node["target"], "data-tracer": job.record.tracer, "data-verdict": verdict}
     if node["height"]:
         data["data-height"] = node["height"]
+    data["data-figure"] = node["prefix"]
+    inline = _insides(builder, job, node, data)
     writer.body.append(writer.starttag(node, "div", "", CLASS="fxg-graph", **data))
     drawing = svg.page_svg(picture, figure=node["prefix"], title=node["target"], description=description)
-    writer.body.append(f'<div class="fxg-view">{drawing}</div></div>\n')
+    writer.body.append(f'<div class="fxg-view">{drawing}</div>{inline}</div>\n')
     _link_rows(writer.document, node, set(re.findall(r' id="([^"]+)"', drawing)))
     raise nodes.SkipNode
+
+
+def _insides(builder: StandaloneHTMLBuilder, job: compose.Job, node: fxgraph, data: dict[str, str]) -> str:
+    """What the viewer opens closed modules with: in the page if it is small, else as a script that it loads.
+
+    A script and not a JSON file, since pages are also read from disk, where a script may not fetch.
+    """
+    insides = compose.insides(job)
+    if not insides:
+        return ""
+    found = {name: svg.inside_svg(inside, figure=node["prefix"]) for name, inside in insides.items()}
+    content = json.dumps(found, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
+    if len(content) <= _MOST_INLINE:
+        return f'<script type="application/json" class="fxg-insides">{content}</script>'
+    name = f"{node['prefix']}-{hashlib.sha256(content.encode()).hexdigest()[:8]}.js"
+    script = f"(globalThis.fxgraphInsides ??= {{}})[{json.dumps(name)}] = {content};\n"
+    _write(Path(builder.outdir, "_static", "fxgraph", name), script)
+    data["data-insides"] = posixpath.normpath(posixpath.join(builder.imgpath, "..", "_static", "fxgraph", quote(name)))
+    return ""
 
 
 def _link_rows(document: nodes.document, node: fxgraph, drawn: set[str]) -> None:

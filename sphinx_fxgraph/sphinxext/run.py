@@ -68,7 +68,7 @@ class Run:
             return []
         known = self.layouts.get(key)
         layouts = self.store.layouts(self.specs[key]) if known is None else known
-        return [Job(record, look, layouts) for look in looks]
+        return [Job(record, look, layouts, inside=True) for look in looks]
 
     def missing(self, key: str, reason: str) -> None:
         """Say on the page that there is no record, and why."""
