@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-SCHEMA = 1
+SCHEMA = 2
 """Version of the format. It is part of the record and not of the spec id: an older record is stale, never missing."""
 
 Dim = int | str
@@ -93,6 +93,8 @@ class Node:
     inplace: bool = False
     macs: int | None = None
     """Multiply-accumulate operations, where the operator has any."""
+    extra_macs: int | None = None
+    """What the convention ``all`` counts beside: norms, pooling, resizing."""
     where: str = ""
     """Function that called it and the line within that function, ``BasicBlock.forward:12``."""
     marks: tuple[str, ...] = ()
@@ -130,7 +132,10 @@ class Body:
 
 @dataclass(frozen=True)
 class Module:
-    """One module of the model, by path. Counts are of its own tensors, without its children's, in elements."""
+    """One module of the model, by path. Counts are of its own tensors, without its children's, in elements.
+
+    A tensor that is registered again counts where it is registered first.
+    """
 
     path: str
     type: str
@@ -138,6 +143,8 @@ class Module:
     parameters: int = 0
     trainable: int = 0
     buffers: int = 0
+    bytes: int = 0
+    """Of parameters and buffers."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +152,8 @@ class Totals:
     """Of the whole model. Each tensor counts once, however often it is registered.
 
     parameters, trainable and buffers in elements; bytes of parameters and buffers; macs in multiply-accumulate
-    operations of convolutions, matrix products and attention; activation_bytes the sum of all operators' outputs.
+    operations of convolutions, matrix products and attention; activation_bytes the sum of all operators' outputs;
+    extra_macs what the convention ``all`` counts beside.
     """
 
     parameters: int = 0
@@ -154,6 +162,9 @@ class Totals:
     bytes: int = 0
     macs: int | None = None
     activation_bytes: int | None = None
+    extra_macs: int | None = None
+    dtypes: Mapping[str, int] = field(default_factory=dict)
+    """Elements of the parameters by their dtype."""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import operator
+from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 import torch
@@ -12,7 +14,7 @@ from torch import fx, nn
 from torch.nn.parameter import is_lazy
 
 from sphinx_fxgraph.capture.flat import passed_through
-from sphinx_fxgraph.capture.naming import ITEM_SIZE, dotted
+from sphinx_fxgraph.capture.naming import ITEM_SIZE, dotted, short_dtype
 from sphinx_fxgraph.record import Module, TensorMeta, Totals, join
 
 
@@ -26,28 +28,31 @@ def measure(
         used: the body that each traced module uses, by path.
 
     Returns:
-        The modules with the elements of their own tensors, the ties (a tensor's other path -> the path it is counted
-        at), and the totals, without MACs and activation bytes.
+        The modules with the elements and bytes of their own tensors, the ties (a tensor's other path -> the path it is
+        counted at), and the totals, without MACs and activation bytes.
     """
     first: dict[int, str] = {}
     modules: list[Module] = []
-    size = 0
+    dtypes: Counter[str] = Counter()
     for path, module in model.named_modules():
-        counts = {"parameters": 0, "trainable": 0, "buffers": 0}
+        counts = {"parameters": 0, "trainable": 0, "buffers": 0, "bytes": 0}
         for name, tensor, kind in _own(module):
             place = join(path, name)
             if first.setdefault(id(tensor), place) != place:
                 continue
             count = _elements(tensor)
-            size += count * tensor.element_size()
             counts[kind] += count
-            counts["trainable"] += count * (kind == "parameters" and tensor.requires_grad)
+            counts["bytes"] += count * tensor.element_size()
+            if kind == "parameters":
+                counts["trainable"] += count * tensor.requires_grad
+                dtypes[short_dtype(tensor.dtype)] += count
         modules.append(Module(path, dotted(type(module)), used.get(path, ""), **counts))
     totals = Totals(
         parameters=sum(module.parameters for module in modules),
         trainable=sum(module.trainable for module in modules),
         buffers=sum(module.buffers for module in modules),
-        bytes=size,
+        bytes=sum(module.bytes for module in modules),
+        dtypes={dtype: count for dtype, count in dtypes.items() if count},
     )
     return tuple(modules), _ties(model, first), totals
 
@@ -68,18 +73,27 @@ def _elements(tensor: torch.Tensor) -> int:
     return 0 if is_lazy(tensor) else tensor.numel()
 
 
-def run_totals(graph: fx.Graph) -> tuple[int, int]:
-    """MACs, and the bytes of what all operators give, of one run.
+def run_totals(graph: fx.Graph, totals: Totals) -> Totals:
+    """The totals with MACs, and the bytes of what all operators give, of one run; as they are where there was none.
 
     What only takes a tensor out of a tuple, list or dict, puts it into an object or hands it on gives nothing new.
     """
     operators = [node for node in graph.nodes if node.op.startswith("call_")]
-    macs = sum(node.meta.get("macs") or 0 for node in operators)
-    return macs, sum(_bytes(meta) for node in operators if not _hands_on(node) for meta in node.meta.get("outputs", ()))
+    if not all("macs" in node.meta for node in operators):  # not all were run, or they are no operators of a run
+        return totals
+    given = (node.meta.get("sizes", node.meta.get("outputs", ())) for node in operators if not _hands_on(node))
+    return replace(
+        totals,
+        macs=sum(node.meta["macs"] or 0 for node in operators),
+        extra_macs=sum(node.meta.get("extra_macs") or 0 for node in operators),
+        activation_bytes=sum(_bytes(meta) for outputs in given for meta in outputs),
+    )
 
 
 def _hands_on(node: fx.Node) -> bool:
-    if node.target is passed_through or isinstance(node.target, type):
+    if node.target is passed_through or node.meta.get("takes"):
+        return True
+    if isinstance(node.target, type) and not issubclass(node.target, torch.autograd.Function):
         return True
     source = node.args[0] if node.args else None
     return node.target is operator.getitem and isinstance(source, fx.Node) and bool(source.meta.get("result"))

@@ -1,0 +1,212 @@
+"""What a model's numbers add up to: by module, by call, and in depth.
+
+A record holds each number once, where it arises: tensors with the module that registers them, operations with the
+operator that runs them. Sums are made here.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+
+from sphinx_fxgraph.record import Body, Module, Node, Record, TensorMeta, Totals, Value, join
+
+CONVENTIONS = {
+    "torchvision": "multiply-accumulate operations of convolutions, matrix products and attention",
+    "all": "multiply-accumulate operations, with those of norms, resizing and adaptive average pooling",
+}
+"""What counts as a MAC: as torchvision publishes it (its "GFLOPS"), or as timm does, whose tables fvcore counts."""
+
+
+@dataclass(frozen=True)
+class Measures:
+    """Of one module with everything in it, of one call, or of a whole model. None is unknown, or nothing at all."""
+
+    parameters: int = 0
+    trainable: int = 0
+    buffers: int = 0
+    bytes: int = 0
+    """Of parameters and buffers."""
+    macs: int | None = None
+    activation_bytes: int | None = None
+
+    def __add__(self, other: Measures) -> Measures:
+        pairs = ((getattr(self, field.name), getattr(other, field.name)) for field in fields(Measures))
+        return Measures(*(one if two is None else two + (one or 0) for one, two in pairs))
+
+
+def macs_of(counted: Node | Totals, convention: str) -> int | None:
+    """The MACs of an operator or a model in a convention; None where there are none."""
+    extra = counted.extra_macs if convention == "all" else None
+    return counted.macs if extra is None else (counted.macs or 0) + extra
+
+
+def total(record: Record, convention: str = "torchvision") -> Measures:
+    """Of the whole model."""
+    found = record.totals
+    macs = macs_of(found, convention)
+    return Measures(found.parameters, found.trainable, found.buffers, found.bytes, macs, found.activation_bytes)
+
+
+def by_module(record: Record, convention: str = "torchvision") -> dict[str, Measures]:
+    """Of every registered module with all modules in it, by path; the empty path is the model.
+
+    A tensor that is registered twice counts where it is registered first, and what a module computes counts for it,
+    whoever calls it.
+    """
+    sums = {module.path: Measures() for module in record.modules}
+    for path, measures in (*map(_own, record.modules), *_spent(record, convention)):
+        for around in _around(path):
+            sums[around] = sums.get(around, Measures()) + measures
+    return sums | {"": total(record, convention)}
+
+
+def by_call(record: Record, convention: str = "torchvision") -> dict[str, Measures]:
+    """Of every operator and module call, by path: what this call computes, and the tensors of the module it calls."""
+    modules = by_module(record, convention)
+    found = {"": modules[""]}
+
+    def visit(name: str, path: str, owner: str) -> Measures:
+        body, within = record.bodies[name], Measures()
+        for node in body.nodes:
+            place, module = join(path, node.name), module_path(owner, node)
+            spent = visit(node.body, place, module) if node.body else _operator(body, node, convention)
+            registered = modules.get(module, Measures()) if node.op == "call_module" else Measures()
+            found[place] = replace(registered, macs=spent.macs, activation_bytes=spent.activation_bytes)
+            within += spent
+        return within
+
+    if record.root:
+        visit(record.root, "", "")
+    return found
+
+
+def module_path(owner: str, node: Node) -> str:
+    """The path of the module that a node calls, or of the attribute that it reads.
+
+    Args:
+        owner: path of the module whose body the node stands in.
+        node: a node with the opcode ``call_module`` or ``get_attr``.
+    """
+    return node.target[1:] if node.target.startswith("/") else join(owner, node.target)
+
+
+def _own(module: Module) -> tuple[str, Measures]:
+    return module.path, Measures(module.parameters, module.trainable, module.buffers, module.bytes)
+
+
+def _around(path: str) -> Iterator[str]:
+    """A path and those of all modules around it, but for the model's."""
+    while path:
+        yield path
+        path = path.rpartition(".")[0]
+
+
+def _spent(record: Record, convention: str) -> Iterator[tuple[str, Measures]]:
+    """What each operator that runs computes, by the path of the innermost module that it belongs to."""
+
+    def visit(name: str, owner: str) -> Iterator[tuple[str, Measures]]:
+        body = record.bodies[name]
+        for node in body.nodes:
+            if node.body:
+                yield from visit(node.body, module_path(owner, node))
+            else:
+                place = module_path(owner, node) if node.op == "call_module" else owner
+                yield place, _operator(body, node, convention)
+
+    if record.root:
+        yield from visit(record.root, "")
+
+
+def _operator(body: Body, node: Node, convention: str) -> Measures:
+    if not node.op.startswith("call_"):
+        return Measures()
+    return Measures(macs=macs_of(node, convention), activation_bytes=_activations(body, node))
+
+
+# -- activations
+
+
+def _activations(body: Body, node: Node) -> int | None:
+    """Bytes of what an operator gives; None for one that gives nothing new, or of open size."""
+    if not node.outputs or _hands_on(body, node):
+        return None
+    sizes = [_bytes(meta) for meta in node.outputs]
+    return None if None in sizes else sum(size or 0 for size in sizes)
+
+
+def _hands_on(body: Body, node: Node) -> bool:
+    """Whether it only takes a tensor out of a tuple, list or dict, or puts tensors into an object."""
+    if node.kind == "getitem" and node.inputs and node.inputs[0].node:
+        source = body.by_name[node.inputs[0].node]
+        return bool(source.result and not source.body)
+    return node.kind[:1].isupper() and node.op == "call_function" and node.result.startswith(f"{node.kind}(")
+
+
+def _bytes(meta: TensorMeta) -> int | None:
+    bits = re.search(r"\d+", meta.dtype)
+    sizes = [dim for dim in meta.shape if isinstance(dim, int)]
+    known = len(sizes) == len(meta.shape)
+    return math.prod(sizes) * max(1, int(bits[0]) // 8 if bits else 1) if known else None
+
+
+# -- depth
+
+_Ways = Mapping[int, int]
+"""The longest way to a value from each input of its body, and from `_START`, where a way begins inside."""
+_START = -1
+
+
+def depth(record: Record) -> int:
+    """How many operators that have MACs stand on the longest way through the model.
+
+    These are what papers count as layers: 18 in ResNet-18, 121 in DenseNet-121.
+    """
+    known: dict[str, tuple[list[_Ways], _Ways]] = {}
+
+    def ways_of(name: str) -> tuple[list[_Ways], _Ways]:
+        """The ways to each output of a body, and those to wherever they end in it."""
+        if name in known:
+            return known[name]
+        body = record.bodies[name]
+        at: dict[Value, _Ways] = {Value("", number): {number: 0} for number in range(len(body.inputs))}
+        everywhere: list[_Ways] = []
+        for node in body.nodes:
+            given = [at[value] for value in node.inputs]
+            if node.body:
+                outputs, within = ways_of(node.body)
+                at |= {Value(node.name, number): _after(ways, given) for number, ways in enumerate(outputs)}
+                everywhere.append(_after(within, given))
+            else:
+                ways = _longest(given) or {_START: 0}
+                at[Value(node.name)] = {source: length + bool(node.macs) for source, length in ways.items()}
+                everywhere.append(at[Value(node.name)])
+        known[name] = [at[value] for value in body.outputs], _longest(everywhere)
+        return known[name]
+
+    return max(ways_of(record.root)[1].values(), default=0) if record.root else 0
+
+
+def _after(ways: _Ways, given: list[_Ways]) -> _Ways:
+    """The ways through a call, continued from what it was given."""
+    inside = {_START: ways[_START]} if _START in ways else {}
+    return _longest(
+        [
+            inside,
+            *(
+                {source: before + ways[number] for source, before in each.items()}
+                for number, each in enumerate(given)
+                if number in ways
+            ),
+        ]
+    )
+
+
+def _longest(several: list[_Ways]) -> _Ways:
+    longest: dict[int, int] = {}
+    for ways in several:
+        for source, length in ways.items():
+            longest[source] = max(length, longest.get(source, length))
+    return longest
