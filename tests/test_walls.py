@@ -20,6 +20,7 @@ HEAVY = ("docutils", "msgspec", "sphinx", "torch")
 RANK = {
     "spec": 0,
     "record": 1,
+    "backward": 1,
     "sources": 2,
     "capture": 3,
     "store": 4,
@@ -139,3 +140,8 @@ def test_no_two_files_import_each_other() -> None:
     packages = {name for name, path in known.items() if path.name == "__init__.py"}
     graph = {name: known.keys() & set(imports(path, name)) - packages for name, path in known.items()}
     assert list(graphlib.TopologicalSorter(graph).static_order())
+
+
+def test_what_is_no_python_is_installed_too() -> None:
+    for name in ("py.typed", "static/fxgraph.css", "static/fxgraph.js"):
+        assert (PACKAGE / name).is_file(), name
