@@ -93,6 +93,24 @@ def module_path(owner: str, node: Node) -> str:
     return node.target[1:] if node.target.startswith("/") else join(owner, node.target)
 
 
+def tied_parameters(record: Record) -> dict[str, str]:
+    """The parameters that a module uses but that are counted elsewhere: path -> the path it is counted at."""
+    found = {}
+
+    def visit(name: str, owner: str) -> None:
+        for node in record.bodies[name].nodes:
+            path = module_path(owner, node)
+            if node.body:
+                visit(node.body, path)
+            names = [join(path, meta.path) for meta in node.parameters] if node.op == "call_module" else []
+            names += [path] if node.kind == "parameter" and node.op == "get_attr" else []
+            found.update({name: record.ties[name] for name in names if name in record.ties})
+
+    if record.root and record.ties:
+        visit(record.root, "")
+    return found
+
+
 def _own(module: Module) -> tuple[str, Measures]:
     return module.path, Measures(module.parameters, module.trainable, module.buffers, module.bytes)
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
-from sphinx_fxgraph.drawing.text import describe, facts, format_macs, node_rows, outline
+from sphinx_fxgraph.drawing.text import describe, facts, node_rows, outline
+from sphinx_fxgraph.drawing.units import Units
 from sphinx_fxgraph.record import Body, BodyInput, Failure, Module, Node, Record, TensorMeta, Totals, Value, Verdict
 
 SMALL = TensorMeta((1, 8), "f32")
@@ -132,22 +131,20 @@ def test_many_inputs_are_counted() -> None:
     assert facts(record)[-1] == "1×8, 1×8, 1×8, 1×8, … (6 tensors) → 1×8"
 
 
-@pytest.mark.parametrize(
-    ("macs", "text"),
-    [
-        (7, "7 MACs"),
-        (999, "999 MACs"),
-        (7680, "7.68 kMACs"),
-        (115_605_504, "116 MMACs"),
-        (999_999, "1.00 MMACs"),
-        (9_995_000, "10.0 MMACs"),
-        (1_814_073_344, "1.81 GMACs"),
-        (15_470_264_320, "15.5 GMACs"),
-        (4_200_000_000_000, "4.20 TMACs"),
-    ],
-)
-def test_macs_have_a_unit_and_three_digits(macs: int, text: str) -> None:
-    assert format_macs(macs) == text
+def test_facts_tell_dtypes_apart_and_name_what_is_tied() -> None:
+    mixed = replace(NET, totals=replace(NET.totals, dtypes={"f32": 11_000_000, "bf16": 689_512}))
+    assert facts(mixed)[1] == "11,689,512 parameters (689,512 bf16, 11,000,000 f32)"
+    half = replace(NET, totals=replace(NET.totals, dtypes={"bf16": 11_689_512}))
+    assert facts(half)[1] == "11,689,512 parameters (bf16)"
+    tied = replace(NET, ties={"stage.1.fc.weight": "stage.0.fc.weight", "buffer": "other"})
+    assert facts(tied)[1] == "11,689,512 parameters (stage.1.fc.weight is stage.0.fc.weight)"
+
+
+def test_facts_as_a_project_writes_numbers() -> None:
+    counted = replace(NET, totals=replace(NET.totals, extra_macs=4_992_512))
+    assert facts(counted, Units("SI"))[1:3] == ("11.7 M parameters", "1.81 GMACs")
+    assert facts(counted, Units("grouped"))[2] == "1,814,073,344 MACs"
+    assert facts(counted, Units("auto", "all"))[2] == "1.82 GMACs with norms and pooling"
 
 
 def test_description() -> None:
@@ -186,6 +183,12 @@ def test_a_row() -> None:
     assert (fc.target, fc.arguments, fc.config) == ("stage.0.fc", "x", "in_features=8, out_features=8")
     assert (fc.input_shape, fc.output_shape, fc.dtype, fc.parameters, fc.macs) == ("1×8", "1×8", "f32", 72, 64)
     assert (add.target, add.input_shape, add.parameters, add.macs) == ("operator.add", "1×8, 1×8", None, None)
+
+
+def test_a_tied_parameter_counts_where_it_is_registered_first() -> None:
+    tied = replace(NET, ties={"stage.0.fc.bias": "first.bias"})
+    row = node_rows(tied)[1].rows[0]
+    assert (row.parameters, row.tied) == (64, (("bias", "first.bias"),))
 
 
 def test_a_row_without_tensors_and_one_with_two() -> None:

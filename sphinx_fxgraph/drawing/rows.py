@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from sphinx_fxgraph.numbers import module_path
 from sphinx_fxgraph.record import Node, Record, TensorMeta, Value, join
 
 
@@ -33,7 +35,11 @@ class Row:
     dtype: str
     parameters: int | None
     """In elements; None for an operator that is no module or whose parameters have no known size."""
+    tied: tuple[tuple[str, str], ...]
+    """Parameters that are not in this count, since they are counted elsewhere: name, and the path it is counted at."""
     macs: int | None
+    extra_macs: int | None
+    """What the convention ``all`` adds."""
     connected: tuple[tuple[str, str], ...]
     """Path and name of each operator that takes the result; of one in another body the path stands for the name."""
 
@@ -97,21 +103,26 @@ class _Finder:
     def row(self, body: str, path: str, node: Node) -> Row:
         """The row of one operator."""
         given = [self.record.metas(self.record.bodies[body], value) for value in node.inputs]
+        target = _target(path, node)
+        owned = [meta for meta in node.parameters if join(target, meta.path) not in self.record.ties]
+        ties = ((meta.path, self.record.ties.get(join(target, meta.path), "")) for meta in node.parameters)
         return Row(
             path=join(path, node.name),
             name=node.name,
             op=node.op,
             kind=node.kind,
             detail=node.detail,
-            target=_target(path, node),
+            target=target,
             type=node.type,
             arguments=", ".join(filter(None, (node.args, node.kwargs))),
             config=node.config,
             input_shape=", ".join(map(format_shapes, filter(None, given))),
             output_shape=format_shapes(node.outputs),
             dtype=", ".join(dict.fromkeys(meta.dtype for meta in node.outputs)),
-            parameters=_elements(node.parameters) if node.op == "call_module" else None,
+            parameters=_elements(owned) if node.op == "call_module" else None,
+            tied=tuple((name, counted) for name, counted in ties if counted),
             macs=node.macs,
+            extra_macs=node.extra_macs,
             connected=tuple(dict.fromkeys(self._users_of(body, path, Value(node.name)))),
         )
 
@@ -141,7 +152,7 @@ class _Finder:
 def _target(path: str, node: Node) -> str:
     if node.op not in ("call_module", "get_attr"):
         return node.target
-    return node.target[1:] if node.target.startswith("/") else join(path, node.target)
+    return module_path(re.sub(r"@\d+", "", path), node)
 
 
 def _elements(tensors: Sequence[TensorMeta]) -> int | None:

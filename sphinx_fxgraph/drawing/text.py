@@ -6,57 +6,61 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 
 from sphinx_fxgraph.drawing.rows import Row, Rows, body_paths, format_shape, format_shapes, node_rows
+from sphinx_fxgraph.drawing.units import PLAIN, Units
+from sphinx_fxgraph.numbers import macs_of, tied_parameters
 from sphinx_fxgraph.record import Body, Node, Record, TensorMeta, Value, join
 
-__all__ = ["Row", "Rows", "describe", "facts", "format_macs", "format_shape", "format_shapes", "node_rows", "outline"]
+__all__ = ["Row", "Rows", "describe", "facts", "format_shape", "format_shapes", "node_rows", "outline"]
 
 _SHOWN_TENSORS = 4
 
 _VERDICTS = {"same": "same graph for every input value", "path": "one path, as run"}
 
 
-def facts(record: Record) -> tuple[str, ...]:
+def facts(record: Record, units: Units = PLAIN) -> tuple[str, ...]:
     """What is known of a model in a few words each: operators, parameters, MACs, shapes, the verdict."""
-    totals = record.totals
     parts = []
     if record.operators and not record.failure:
         parts.append(_count(record.operators, "op"))
     if record.modules:
-        trainable = "" if totals.trainable == totals.parameters else f" ({totals.trainable:,} trainable)"
-        parts.append(_count(totals.parameters, "parameter") + trainable)
-    if totals.macs:
-        parts.append(format_macs(totals.macs))
+        details = ", ".join(_about_parameters(record, units))
+        parts.append(units.parameters(record.totals.parameters) + (f" ({details})" if details else ""))
+    if macs := macs_of(record.totals, units.convention):
+        parts.append(units.macs(macs) + (" with norms and pooling" if units.convention == "all" else ""))
     parts += _shapes(record)
     if record.verdict:
         parts.append(_VERDICTS.get(record.verdict.kind, record.verdict.kind))
     return tuple(parts)
 
 
-def describe(record: Record) -> str:
+def _about_parameters(record: Record, units: Units) -> Iterator[str]:
+    """What there is to say of a model's parameters, if it is not what a reader takes for granted."""
+    totals = record.totals
+    if totals.trainable != totals.parameters:
+        yield f"{units.count(totals.trainable)} trainable"
+    if len(totals.dtypes) > 1:
+        yield from (f"{units.count(count)} {dtype}" for dtype, count in sorted(totals.dtypes.items()))
+    elif "f32" not in totals.dtypes:
+        yield from totals.dtypes
+    ties = sorted(tied_parameters(record).items())
+    if ties:
+        more = f" and {len(ties) - 1} more" if len(ties) > 1 else ""
+        yield f"{ties[0][0]} is {ties[0][1]}{more}"
+
+
+def describe(record: Record, units: Units = PLAIN) -> str:
     """The model in one sentence: operators, shapes, what it is mostly made of, parameters."""
     parts = [
         *([_count(record.operators, "op")] if record.operators else []),
         *_shapes(record),
         *(_count(number, name) for name, number in _made_of(record).items() if number),
-        *([_count(record.totals.parameters, "parameter")] if record.modules else []),
+        *([units.parameters(record.totals.parameters)] if record.modules else []),
     ]
     sentence = ", ".join(parts)
     if record.failure:
         where = f" at {record.failure.node}" if record.failure.node else ""
         sentence = "; ".join(filter(None, (sentence, f"failed{where}: {record.failure.message}")))
     return sentence
-
-
-def format_macs(macs: int) -> str:
-    """Multiply-accumulate operations with three significant digits, ``1.81 GMACs``."""
-    value, unit = float(macs), 0
-    while value >= 999.5 and unit < len(_UNITS) - 1:
-        value, unit = value / 1000, unit + 1
-    digits = 0 if not unit or value >= 99.95 else 1 if value >= 9.995 else 2
-    return f"{value:,.{digits}f} {_UNITS[unit]}MACs"
-
-
-_UNITS = ("", "k", "M", "G", "T", "P")
 
 
 def _count(number: int, name: str) -> str:

@@ -35,6 +35,10 @@ class Units:
         return f"{number:,} B" if self.format == "grouped" else _si(number, "B")
 
 
+PLAIN = Units()
+"""Where no project has said anything."""
+
+
 def _si(number: int, unit: str) -> str:
     """Three significant digits."""
     value, prefix = float(number), 0
