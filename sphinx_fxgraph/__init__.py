@@ -11,11 +11,12 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.util.typing import ExtensionMetadata
 
-    from sphinx_fxgraph.api import ModelRecord, model_graph, model_record
+    from sphinx_fxgraph.capture.errors import CaptureError
+    from sphinx_fxgraph.api import ModelRecord, autograd_graph, model_graph, model_record
 
-__version__ = "0.1.0"
+__version__ = "0.1.0.dev0"
 
-__all__ = ["ModelRecord", "__version__", "model_graph", "model_record", "setup"]
+__all__ = ["CaptureError", "ModelRecord", "__version__", "autograd_graph", "model_graph", "model_record", "setup"]
 
 
 def setup(app: Sphinx) -> ExtensionMetadata:
@@ -26,6 +27,10 @@ def setup(app: Sphinx) -> ExtensionMetadata:
 
 
 def __getattr__(name: str) -> Any:
+    if name == "CaptureError":
+        from sphinx_fxgraph.capture.errors import CaptureError
+
+        return CaptureError
     if name in __all__:
         from sphinx_fxgraph import api
 

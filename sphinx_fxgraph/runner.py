@@ -83,7 +83,7 @@ def capture(
             if isinstance(result, BaseException):
                 raise result
             if progress is not None:
-                progress(result[0].target)
+                progress(result[0].target or result[0].label)
             yield result
     finally:
         for server in servers:

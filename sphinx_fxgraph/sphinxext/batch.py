@@ -101,7 +101,7 @@ def _capture(app: Sphinx, run: Run, keys: list[str]) -> None:
         timeout=run.config.timeout,
     )
     for spec, record in status_iterator(
-        captured, "capturing graphs... ", "darkgreen", len(keys), app.verbosity, lambda done: str(done[0].target)
+        captured, "capturing graphs... ", "darkgreen", len(keys), app.verbosity, lambda done: done[0].target or done[0].label
     ):
         old = run.record(spec.id)
         if not (record.failure and record.failure.transient):

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from docutils import nodes
-from sphinx.util.fileutil import copy_asset_file
 
 from sphinx_fxgraph.drawing import compose, svg, text
 from sphinx_fxgraph.drawing.dot import classic
@@ -112,10 +111,9 @@ def depart_tables(writer: HTML5Translator, node: fxgraph_tables) -> None:  # noq
 def copy_assets(app: Sphinx, builder: Builder) -> None:  # noqa: ARG001 - an event handler
     """Put style sheet and script into the output, if any page has a graph."""
     if builder.format == "html" and fx_domain(builder.env).uses:
-        target = Path(builder.outdir, "_static")
-        target.mkdir(parents=True, exist_ok=True)
+        # Not by Sphinx's copy_asset_file: it warns of the file that an older version of ours has left there.
         for name in ("fxgraph.css", "fxgraph.js"):
-            copy_asset_file(STATIC / name, target)
+            _write(Path(builder.outdir, "_static", name), (STATIC / name).read_text(encoding="utf-8"))
 
 
 def add_assets(app: Sphinx, *page: Any) -> None:

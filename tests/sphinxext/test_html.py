@@ -252,3 +252,17 @@ def test_a_page_is_light(site: tuple[Project, Build]) -> None:
     files = [site[1].folder / "deep" / "resnet.html", static / "fxgraph.js", static / "fxgraph.css"]
     assert sum(len(gzip.compress(file.read_bytes())) for file in files) < 100_000
     assert len(gzip.compress((static / "fxgraph.js").read_bytes())) < 12_000
+
+
+def test_a_newer_style_sheet_replaces_the_older_one_without_a_warning(project: Project) -> None:
+    project.write(
+        "index.rst", "Page\n====\n\n.. fxgraph:: zoo.two_inputs.TwoInputs\n   :inputs: (1, 3, 8, 8), (1, 2, 4, 4)\n"
+    )
+    first = project.build("html", "-W")
+    sheet = first.folder / "_static" / "fxgraph.css"
+    current = sheet.read_text(encoding="utf-8")
+    sheet.write_text("/* of an older version */", encoding="utf-8")
+    project.write("other.rst", ":orphan:\n\nOther\n=====\n")
+    again = project.build("html", "-W")
+    assert again.status == 0, again.warnings
+    assert sheet.read_text(encoding="utf-8") == current
