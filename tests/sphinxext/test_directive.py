@@ -26,7 +26,8 @@ class Reader:
         self, text: str, suffix: str = ".rst", **settings: object
     ) -> tuple[list[dict[str, object]], list[str]]:
         """The specs that a page shows, and the warnings."""
-        self.folder.joinpath("conf.py").write_text("extensions = ['sphinx_fxgraph', 'myst_parser']\n", encoding="utf-8")
+        conf = "extensions = ['sphinx_fxgraph', 'myst_parser']\nshow_warning_types = True\n"
+        self.folder.joinpath("conf.py").write_text(conf, encoding="utf-8")
         for old in self.folder.glob("index.*"):
             old.unlink()
         self.folder.joinpath(f"index{suffix}").write_text(text, encoding="utf-8")

@@ -13,6 +13,8 @@ from conftest import Build, Project
 
 pytestmark = pytest.mark.torch
 
+TYPES = "show_warning_types = True\n"  # before Sphinx 8 they are not shown by default
+
 PAGE = """
 Models
 ======
@@ -72,6 +74,7 @@ def told(build: Build) -> list[str]:
 @pytest.fixture(scope="module")
 def failing(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Build]:
     project = Project(tmp_path_factory.mktemp("failing"))
+    project.configure(TYPES)
     project.write("index.rst", PAGE)
     project.write("expected.rst", EXPECTED)
     return project, project.build("html", "-W", "--keep-going")
@@ -158,7 +161,7 @@ class TestWithoutEngine:
     @pytest.fixture(scope="class")
     def without(self, tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Build]:
         project = Project(tmp_path_factory.mktemp("engine"))
-        project.configure("fxgraph_dot = 'no-such-program'\n")
+        project.configure(TYPES + "fxgraph_dot = 'no-such-program'\n")
         directive = ".. fxgraph:: zoo.examples.Mlp\n   :inputs: 1, 4\n   :caption: A net\n\n"
         project.write("index.rst", "Net\n===\n\n" + directive + directive.replace("1, 4", "2, 4"))
         return project, project.build("html")
@@ -177,7 +180,7 @@ class TestWithoutEngine:
     def test_again_in_every_build_until_there_is_one(self, without: tuple[Project, Build]) -> None:
         project, first = without
         assert project.build("html").warnings == first.warnings
-        project.configure()
+        project.configure(TYPES)
         build = project.build("html", "-W")
         assert build.warnings == ""
         assert "capturing" not in build.output
@@ -192,7 +195,7 @@ def test_an_engine_that_complains_or_fails_is_told_in_every_build(
     engine = tmp_path / "engine"
     engine.write_text(f"#!/bin/sh\necho 'this engine is unwell' >&2\ndot \"$@\"\nexit {status}\n")
     engine.chmod(0o755)
-    project.configure(f"fxgraph_dot = {str(engine)!r}\n")
+    project.configure(f"{TYPES}fxgraph_dot = {str(engine)!r}\n")
     project.write("index.rst", "Net\n===\n\n.. fxgraph:: zoo.examples.Mlp\n   :inputs: 1, 4\n")
     for _ in range(2):
         build = project.build("html", "-W", "--keep-going")
@@ -206,6 +209,7 @@ def test_an_engine_that_complains_or_fails_is_told_in_every_build(
 
 def test_without_torch_what_was_captured_is_shown(project: Project, tmp_path: Path) -> None:
     project.write("net.py", "from torch import nn\n\nclass Net(nn.Linear):\n    pass\n")
+    project.configure(TYPES)
     net = ".. fxgraph:: net.Net(4, 2)\n   :inputs: 1, 4\n\n"
     project.write("index.rst", "Net\n===\n\n" + net)
     project.build("html", "-W")
