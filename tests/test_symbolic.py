@@ -32,7 +32,7 @@ def zoo(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def record(model: nn.Module, *args: Any, **kwargs: Any) -> Record:
-    made = record_model(model, args, kwargs)
+    made = record_model(model, args, kwargs, tracer="symbolic")
     assert Record.from_json(made.to_json()) == made
     return made
 
@@ -50,7 +50,7 @@ def node(made: Record, path: str) -> Node:
 
 
 def capture(target: str, inputs: str, **options: Any) -> Record:
-    return record_spec(GraphSpec.parse(target, inputs, **options))
+    return record_spec(GraphSpec.parse(target, inputs, **{"tracer": "symbolic", **options}))
 
 
 # -- against torch.fx itself
@@ -120,7 +120,7 @@ def test_the_record_is_the_same_in_another_folder_process_and_hash_seed(tmp_path
 import sys
 from sphinx_fxgraph.capture.recording import record_spec
 from sphinx_fxgraph.spec import GraphSpec
-print(record_spec(GraphSpec.parse("zoo.densenet.densenet121", "1, 3, 64, 64")).to_json(), end="")
+print(record_spec(GraphSpec.parse("zoo.densenet.densenet121", "1, 3, 64, 64", tracer="symbolic")).to_json(), end="")
 """
     environment = os.environ | {"PYTHONHASHSEED": "7", "PYTHONPATH": str(DOCS), "PYTHONIOENCODING": "utf-8"}
     run = subprocess.run(
@@ -202,7 +202,7 @@ def test_a_scripted_child_is_an_opaque_box_with_shapes() -> None:
 
 @pytest.mark.parametrize("pattern", ["Scale", "*.Scale", "inner", "in*"])
 def test_leaf_patterns_name_types_and_paths(pattern: str) -> None:
-    made = record_model(Around(Scale()), (X,), {}, spec=GraphSpec(target="t", leaf=(pattern,)))
+    made = record_model(Around(Scale()), (X,), {}, spec=GraphSpec(target="t", leaf=(pattern,)), tracer="symbolic")
     assert paths(made) == ["x", "inner", "head", "output"]
 
 
@@ -278,7 +278,7 @@ def test_the_model_and_the_random_numbers_are_left_as_they_were(mode: str) -> No
     seeds = torch.get_rng_state(), random.getstate()
     x = X.clone()
 
-    made = record_model(model, (x,), {}, spec=GraphSpec(target="t", mode=mode))
+    made = record_model(model, (x,), {}, spec=GraphSpec(target="t", mode=mode), tracer="symbolic")
 
     assert made.failure is None
     assert [each.kind for each in (node(made, "constant"), node(made, "add"))] == ["constant", "add"]
@@ -341,9 +341,3 @@ def test_a_model_that_cannot_be_built_is_a_record_with_its_sources() -> None:
     assert [source.file for source in made.sources] == ["zoo/broken.py"]
     assert made.root == ""
     assert operators(made) == []
-
-
-def test_a_tracer_that_is_not_there_is_a_failure_and_not_another_graph() -> None:
-    made = capture("torch.nn.ReLU", "f32[2]", tracer="export")
-    assert made.failure is not None
-    assert "':tracer: export' is not there yet" in made.failure.message

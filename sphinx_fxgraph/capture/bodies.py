@@ -35,14 +35,15 @@ def find_bodies(model: nn.Module, trace: Trace) -> Bodies:
     """The bodies of a traced model, equal ones once, named after their class in order of first appearance."""
     tree = Tree(trace)
     tree.connect()
-    return _Writer(model, tree, whole=trace.error is None).write()
+    return _Writer(model, tree, trace).write()
 
 
 class _Writer:
     """Writes scopes as bodies, from the inside out."""
 
-    def __init__(self, model: nn.Module, tree: Tree, whole: bool) -> None:
-        self._model, self._tree, self._whole = model, tree, whole
+    def __init__(self, model: nn.Module, tree: Tree, trace: Trace) -> None:
+        self._model, self._tree, self._whole = model, tree, trace.error is None
+        self._unregistered = trace.unregistered
         self._known: dict[Body, str] = {}
         self._used: dict[str, str] = {}
 
@@ -119,7 +120,7 @@ class _Writer:
             scope.names[node] = _unused(name, taken, "_", 1)
         for item in items:
             if isinstance(item, fx.Node) and item.op != "call_module":
-                name = item.target if isinstance(item.target, str) else getattr(item.target, "__name__", "function")
+                name = naming.short_name(item.target)
                 plain = name.lstrip("_") if not name.endswith("__") else name.strip("_")
                 scope.names[item] = _unused(plain or name, taken, "_", 1)
 
@@ -141,18 +142,19 @@ class _Writer:
             result=node.meta.get("result", ""),
             inplace=node.meta.get("inplace", False),
             macs=node.meta.get("macs"),
+            extra_macs=node.meta.get("extra_macs"),
             where=node.meta.get("where", ""),
             marks=node.meta.get("marks", ()),
         )
         if node.op == "call_module":
             return self._leaf(written, str(node.target), scope)
         if node.op in ("call_function", "call_method"):
-            short = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", name)
-            return replace(written, kind=naming.kind_of(short), detail=function_detail(node))
+            kind = naming.kind_of(naming.short_name(node.target))
+            return replace(written, kind=kind, detail=function_detail(node))
         return written
 
     def _leaf(self, written: Node, path: str, scope: Scope) -> Node:
-        module = self._model.get_submodule(path) if path else self._model
+        module = self._module(path)
         return replace(
             written,
             target=_target(path, scope.path),
@@ -167,21 +169,28 @@ class _Writer:
 
     def _attribute(self, node: fx.Node, scope: Scope) -> Node:
         path = _attribute_path(node)
-        owner, _, name = path.rpartition(".")
-        module = self._model.get_submodule(owner)
-        kind = "parameter" if name in module._parameters else "buffer" if name in module._buffers else "constant"
         return Node(
             name=scope.names[node],
             op="get_attr",
             target=_target(path, scope.path),
-            kind=kind,
+            kind=node.meta.get("kind") or self._kind(path),
             outputs=node.meta.get("outputs", ()),
             result=node.meta.get("result", ""),
         )
 
+    def _module(self, path: str) -> nn.Module:
+        if path in self._unregistered:
+            return self._unregistered[path]
+        return self._model.get_submodule(path) if path else self._model
+
+    def _kind(self, path: str) -> str:
+        owner, _, name = path.rpartition(".")
+        module = self._module(owner)
+        return "parameter" if name in module._parameters else "buffer" if name in module._buffers else "constant"
+
     def _call(self, call: Scope, scope: Scope, body: str, name_of: NameOf) -> Node:
         """The node of a module call whose inside is a body."""
-        module = self._model.get_submodule(call.path)
+        module = self._module(call.path)
         noted = call.noted
         args, kwargs = naming.argument_text(noted.args, noted.kwargs, name_of) if noted else ("", "")
         returned = noted.returned if noted else None
@@ -197,6 +206,7 @@ class _Writer:
             kwargs=kwargs,
             inputs=tuple(self._tree.value(node, scope) for node in call.inputs),
             where=noted.where if noted else "",
+            marks=noted.marks if noted else (),
             result="" if returned is None or isinstance(returned, fx.Node) else naming.text(returned, _result_text),
         )
 
@@ -263,5 +273,7 @@ def _mark_dead(nodes: list[Node], outputs: tuple[Value, ...]) -> list[Node]:
     return marked[::-1]
 
 
-_CHECKS = frozenset({"assert", "assert_async", "check"})
-"""Operators that are run for what they raise."""
+_CHECKS = frozenset(
+    {"assert", "assert_async", "check", "bool", "contains", "equal", "float", "index", "int", "item", "numpy", "tolist"}
+)
+"""Operators that are run for what they raise, or for what Python then does."""

@@ -40,7 +40,7 @@ def pooled(graph: fx.Graph, model: nn.Module) -> None:
 def _pools(node: fx.Node, model: nn.Module) -> bool:
     if node.op == "call_module":
         try:
-            return isinstance(model.get_submodule(str(node.target)), _MODULES)
+            return isinstance(model.get_submodule(node.target) if node.target else model, _MODULES)  # type: ignore[arg-type]  # a path
         except AttributeError:  # one that the model has not registered
             return False
     name = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", "")

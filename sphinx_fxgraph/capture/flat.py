@@ -11,15 +11,24 @@ Every node carries in ``meta``:
     whether it writes into one of its arguments.
 ``outputs``, ``result``, ``macs``, ``marks``
     what a run of it gave (`probe`).
+``kind``
+    of an attribute that cannot be looked up: parameter, buffer or constant.
+``takes``
+    it is no operator but takes a part out of a result.
+``sizes``
+    the same as ``outputs`` with the sizes of the inputs, where dimensions are open.
 """
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from torch import fx
+    from torch import fx, nn
+
+    from sphinx_fxgraph.record import Verdict
 
 
 @dataclass(frozen=True)
@@ -43,6 +52,7 @@ class Call:
     """The nodes that went in, by the parameter of ``forward`` they arrive by, in its order: ``x``, ``xs[0]``."""
     returned: Any = None
     where: str = ""
+    marks: tuple[str, ...] = ()
 
 
 @dataclass
@@ -53,7 +63,36 @@ class Trace:
     calls: list[Call]
     inputs: list[Any]
     """What the placeholders stand for, in their order."""
-    error: Exception | None = None
+    error: BaseException | None = None
+    """A `CaptureError` where the tracer has words of its own for it."""
+    probed: bool = False
+    """Whether the nodes say already what they give."""
+    notes: tuple[str, ...] = ()
+    """For the record."""
+    tracer: str = ""
+    """Which of the tracers made it, where that was not asked for."""
+    verdict: Verdict | None = None
+    unregistered: dict[str, nn.Module] = field(default_factory=dict)
+    """Modules that are called but that the model does not know as its own, by the path that stands for them."""
+
+
+class Calls:
+    """The module calls that operators stand in, each in one piece: a call that was left is not entered again.
+
+    An operator that would stand in one, since something has moved it, stands in the call around it.
+    """
+
+    def __init__(self) -> None:
+        self.open: tuple[Frame, ...] = ()
+        """The calls that the last operator stands in."""
+        self._left: set[Frame] = set()
+
+    def go(self, stack: tuple[Frame, ...]) -> tuple[Frame, ...]:
+        """Enter and leave calls on the way to the next operator; returns where it stands."""
+        stack = tuple(itertools.takewhile(lambda frame: frame not in self._left, stack))
+        self._left.update(frame for frame in self.open if frame not in stack)
+        self.open = stack
+        return stack
 
 
 def passed_through(value: Any) -> Any:

@@ -42,7 +42,7 @@ def measure(
                 continue
             count = _elements(tensor)
             counts[kind] += count
-            counts["bytes"] += count * tensor.element_size()
+            counts["bytes"] += count * tensor.element_size() if count else 0  # a lazy one does not say
             if kind == "parameters":
                 counts["trainable"] += count * tensor.requires_grad
                 dtypes[short_dtype(tensor.dtype)] += count

@@ -113,7 +113,9 @@ def given(node: fx.Node) -> dict[str, Any]:
     return {
         key: value
         for key, value in node.kwargs.items()
-        if not (isinstance(value, _SIMPLE) and type(filled.get(key)) is type(value) and filled[key] == value)
+        if not (
+            key in filled and isinstance(value, _SIMPLE) and type(filled[key]) is type(value) and filled[key] == value
+        )
     }
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import torch
 from torch import fx, nn
-from torch.utils import _pytree as pytree
-from torch.utils.flop_counter import FlopCounterMode
 
+from sphinx_fxgraph.capture.arguments import copied
+from sphinx_fxgraph.capture.macs import MacCounter
 from sphinx_fxgraph.capture.naming import tensors_in, text
 
 
@@ -26,8 +26,8 @@ def probe(model: nn.Module, graph: fx.Graph, inputs: Sequence[Any]) -> None:
     """Run ``graph`` on ``inputs`` and write into each node's ``meta`` what it gave.
 
     ``outputs`` are the tensors in the result; ``result`` is the result as text where it is not one tensor; ``macs`` are
-    multiply-accumulate operations, which is half of what `torch.utils.flop_counter` counts; a node that fails gets the
-    mark ``failed``, and what was computed before it stays.
+    multiply-accumulate operations, which is half of what `torch.utils.flop_counter` counts, ``extra_macs`` what the
+    convention ``all`` adds; a node that fails gets the mark ``failed``, and what was computed before it stays.
 
     Args:
         model: what the graph's modules and attributes are looked up in.
@@ -37,14 +37,13 @@ def probe(model: nn.Module, graph: fx.Graph, inputs: Sequence[Any]) -> None:
     Raises:
         ProbeError: a node failed.
     """
-    copies = [pytree.tree_map_only(torch.Tensor, torch.clone, value) for value in inputs]
-    with torch.no_grad(), _slow_attention(), FlopCounterMode(display=False) as counter:
-        _Probe(model, graph, counter).run(*copies)
+    with torch.no_grad(), slow_attention(), MacCounter() as counter:
+        Probe(model, graph, counter).run(*map(copied, inputs))
 
 
 @contextlib.contextmanager
-def _slow_attention() -> Iterator[None]:
-    """Keep attention in operators that the counter knows; the fused one is one operator that it counts as nothing."""
+def slow_attention() -> Iterator[None]:
+    """Keep torch's own encoder layers in operators that the counter knows; their fast path is one of its own."""
     before = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
     try:
@@ -57,8 +56,16 @@ _READS = frozenset({"item", "tolist", "numpy", "equal", "allclose", "is_nonzero"
 """Operators that make plain Python values of what is in a tensor (the last three where they are Python's)."""
 
 
-class _Probe(fx.Interpreter):
-    def __init__(self, model: nn.Module, graph: fx.Graph, counter: FlopCounterMode) -> None:
+class Probe(fx.Interpreter):
+    """Runs a graph and notes in each node what it gave.
+
+    Args:
+        model: what the graph's modules and attributes are looked up in.
+        graph: the graph.
+        counter: counts the MACs, entered by the caller.
+    """
+
+    def __init__(self, model: nn.Module, graph: fx.Graph, counter: MacCounter) -> None:
         super().__init__(model, graph=graph)
         self.extra_traceback = False  # the model's own traceback says where; torch.fx would write to the message
         self._counter = counter
@@ -66,7 +73,7 @@ class _Probe(fx.Interpreter):
 
     def run_node(self, n: fx.Node) -> Any:
         """Run one node and note its result."""
-        before = self._counter.get_total_flops()
+        before, extra_before = self._counter.macs, self._counter.extra
         try:
             result = super().run_node(n)
         except Exception as error:
@@ -74,8 +81,8 @@ class _Probe(fx.Interpreter):
             raise ProbeError(n) from error
         n.meta["outputs"] = tensors_in(result)
         n.meta["result"] = "" if isinstance(result, torch.Tensor) else self._text(n, result)
-        macs = (self._counter.get_total_flops() - before) // 2
-        n.meta["macs"] = macs or None
+        n.meta["macs"] = (self._counter.macs - before) or None
+        n.meta["extra_macs"] = (self._counter.extra - extra_before) or None
         return result
 
     def _text(self, node: fx.Node, result: Any) -> str:

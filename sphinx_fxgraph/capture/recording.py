@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import importlib
 import importlib.util
 import platform
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import fx, nn
 from torch.nn.parameter import is_lazy
 
 import sphinx_fxgraph
-from sphinx_fxgraph.capture import symbolic
+from sphinx_fxgraph.capture.arguments import ArgumentError, copied
 from sphinx_fxgraph.capture.bodies import find_bodies
 from sphinx_fxgraph.capture.build import Built, build
 from sphinx_fxgraph.capture.errors import CaptureError, place
+from sphinx_fxgraph.capture.extras import pooled
+from sphinx_fxgraph.capture.flat import Trace
 from sphinx_fxgraph.capture.measure import measure, run_totals
 from sphinx_fxgraph.capture.naming import short_meta
+from sphinx_fxgraph.capture.place import placed
 from sphinx_fxgraph.capture.probe import ProbeError, probe
-from sphinx_fxgraph.capture.untouched import untouched
+from sphinx_fxgraph.capture.untouched import alone, seed, untouched
+from sphinx_fxgraph.capture.unwrapped import eagerly, unwrapped
 from sphinx_fxgraph.record import Failure, Record, join
-from sphinx_fxgraph.sources import class_files, depends_on, portable
-from sphinx_fxgraph.spec import CODE_FILE, Call, GraphSpec, parse_target
+from sphinx_fxgraph.sources import class_files, depends_on
+from sphinx_fxgraph.spec import Call, GraphSpec, parse_target
 
 _MOST_REAL_BYTES = 4 << 30
 """A model with more parameters is not built for real when it fails on meta: that would end the process."""
@@ -38,8 +44,6 @@ def record_spec(spec: GraphSpec) -> Record:
     A model that was built on meta and cannot run there is built and run once more for real.
     """
     try:
-        if spec.tracer not in ("auto", "symbolic"):
-            raise CaptureError("trace", f"':tracer: {spec.tracer}' is not there yet; write auto or symbolic")
         built = build(spec)
         record = _record_built(built, spec)
         if record.failure and built.device == "meta" and spec.device == "auto" and _may_be_real(record):
@@ -52,7 +56,7 @@ def record_spec(spec: GraphSpec) -> Record:
 
 def _record_built(built: Built, spec: GraphSpec) -> Record:
     args, kwargs = built.inputs()
-    return record_model(built.model, args, kwargs, spec=spec)
+    return record_model(built.model, args, kwargs, spec=spec, tracer=spec.tracer)
 
 
 def _may_be_real(record: Record) -> bool:
@@ -67,7 +71,7 @@ def record_model(
     kwargs: Mapping[str, Any],
     *,
     spec: GraphSpec | None = None,
-    tracer: str = "symbolic",
+    tracer: str = "auto",
 ) -> Record:
     """The record of a model that is called with ``args`` and ``kwargs``; the model is left as it was.
 
@@ -76,43 +80,71 @@ def record_model(
         args: tensors on the same device, and anything else that ``forward`` takes.
         kwargs: the same by name.
         spec: what the record says it was made from; its mode, method and leaf patterns are followed.
-        tracer: only ``symbolic`` as yet.
+        tracer: ``auto``, ``symbolic``, ``observed``, ``export`` or ``autograd``.
 
     Returns:
         The record; where tracing or running fails, with a `Failure` and the graph as far as it is known.
     """
     asked = spec or GraphSpec(target="")
     if any(map(is_lazy, model.parameters())):
-        model = copy.deepcopy(model)  # a run makes other parameters, of another class, from the lazy ones
-    with untouched(model), torch.no_grad():
+        model = _initialized(model, args, kwargs, asked)
+    with alone(), untouched(model), eagerly(), torch.no_grad():
+        model, notes = unwrapped(model)
         model.train(asked.mode == "train")
-        trace = symbolic.trace(model, args, kwargs, asked.leaf, asked.method)
-        failure = _trace_failure(trace.error) if trace.error else None
+        seed(asked.seed)
+        trace = _tracer(tracer)(model, args, kwargs, asked.leaf, asked.method)
+        failure = _trace_failure(trace) if trace.error else None
         try:
-            probe(model, trace.graph, trace.inputs)
+            if not trace.probed:
+                probe(model, trace.graph, trace.inputs)
         except ProbeError as error:
             failure = failure or _probe_failure(error)
+        pooled(trace.graph, model)
         found = find_bodies(model, trace)
         modules, ties, totals = measure(model, found.used)
     if failure is None:
-        macs, activations = run_totals(trace.graph)
-        totals = replace(totals, macs=macs, activation_bytes=activations)
+        totals = run_totals(trace.graph, totals)
     sources, distributions = depends_on(class_files({type(module) for module in model.modules()}))
     record = Record(
         spec=spec.to_dict() if spec else {},
-        tracer=tracer,
+        tracer=trace.tracer or tracer,
         root=found.root,
         bodies=found.bodies,
         modules=modules,
         ties=ties,
         totals=totals,
         output=_output(trace.graph),
+        verdict=trace.verdict,
         failure=failure,
+        notes=(*notes, *trace.notes),
         sources=sources,
         distributions=distributions,
         made_by=_made_by(),
     )
     return replace(record, failure=replace(failure, node=_failed_node(record))) if failure else record
+
+
+def _initialized(model: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], spec: GraphSpec) -> nn.Module:
+    """A copy of a model that makes its parameters when it is first called, called once."""
+    model = copy.deepcopy(model)
+    run = getattr(model, spec.method) if spec.method else model
+    with contextlib.suppress(Exception), torch.no_grad():  # the tracer will meet it again
+        run(*map(copied, args), **{key: copied(value) for key, value in kwargs.items()})
+    return model
+
+
+def _tracer(name: str) -> Callable[..., Trace]:
+    """The function that traces; torch.export is imported only where it is asked for."""
+    return cast("Callable[..., Trace]", importlib.import_module(f"sphinx_fxgraph.capture.{_TRACERS[name]}").trace)
+
+
+_TRACERS = {
+    "auto": "auto",
+    "symbolic": "symbolic",
+    "observed": "observed",
+    "export": "exported",
+    "autograd": "autograd",
+}
 
 
 def _output(graph: fx.Graph) -> str:
@@ -134,8 +166,12 @@ def _made_by() -> dict[str, str]:
 # -- failures
 
 
-def _trace_failure(error: Exception) -> Failure:
-    stage = "input" if isinstance(error, symbolic.ArgumentError) else "trace"
+def _trace_failure(trace: Trace) -> Failure:
+    error = trace.error
+    assert error is not None
+    if isinstance(error, CaptureError):
+        return Failure(error.stage, error.type, error.message, error.file, error.line, transient=error.transient)
+    stage = "input" if isinstance(error, ArgumentError) else "probe" if trace.tracer == "observed" else "trace"
     return Failure(stage, type(error).__name__, _said(error), *place(error))
 
 
@@ -143,14 +179,7 @@ def _probe_failure(error: ProbeError) -> Failure:
     """The place is that of the call in the model's code, as it was traced; a leaf module's inside is not traced."""
     cause = error.__cause__
     assert cause is not None
-    return Failure("probe", type(cause).__name__, _said(cause), *_place_of(error.node))
-
-
-def _place_of(node: fx.Node) -> tuple[str, int]:
-    if "source" not in node.meta:  # the model is torch's own, from its root on
-        return "", 0
-    file, line = node.meta["source"]
-    return file if file == CODE_FILE else portable(file), line
+    return Failure("probe", type(cause).__name__, _said(cause), *placed(error.node))
 
 
 def _failed_node(record: Record) -> str:

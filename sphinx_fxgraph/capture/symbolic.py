@@ -8,29 +8,31 @@ tuple or dict of tensors stays one: a placeholder for the whole and a ``getitem`
 
 from __future__ import annotations
 
-import fnmatch
 import functools
 import inspect
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import torch
 from torch import fx, nn
-from torch.nn.modules import container
 
+from sphinx_fxgraph.capture.arguments import arrivals, bind
 from sphinx_fxgraph.capture.flat import Call, Frame, Trace, leaves, passed_through
-from sphinx_fxgraph.capture.naming import dotted, is_torch_nn, writes_in_place
-
-_TORCH = str(Path(torch.__file__).parent) + "/"
-_CONTAINERS = tuple(cls for cls in vars(container).values() if isinstance(cls, type) and issubclass(cls, nn.Module))
+from sphinx_fxgraph.capture.leaf import is_leaf
+from sphinx_fxgraph.capture.naming import dotted, writes_in_place
+from sphinx_fxgraph.capture.place import place
 
 
 def trace(
-    model: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], leaf: Sequence[str] = (), method: str = ""
+    model: nn.Module,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    leaf: Sequence[str] = (),
+    method: str = "",
+    *,
+    literal: bool = True,
 ) -> Trace:
     """Trace a model as far as torch.fx can follow it.
 
@@ -40,11 +42,13 @@ def trace(
         kwargs: and its keyword arguments.
         leaf: patterns of types or paths of modules that stay closed.
         method: a method to trace instead of ``forward``.
+        literal: close what torch.fx closes, and a module without children that it cannot follow. Otherwise modules are
+            closed as they are for a run, and what cannot be followed is an error.
 
     Returns:
         The whole graph, or the part before the operator that failed, with the error.
     """
-    tracer = _Tracer(args, kwargs, leaf)
+    tracer = _Tracer(args, kwargs, leaf, literal)
     tracer.traced_func_name = method or "forward"
     try:
         if not method and tracer.is_leaf_module(model, ""):
@@ -56,39 +60,28 @@ def trace(
     return Trace(tracer.graph, tracer.calls, tracer.inputs)
 
 
-class ArgumentError(TypeError):
-    """The inputs do not fit the signature of ``forward``."""
-
-
 class _Tracer(fx.Tracer):
     """torch.fx's tracer; notes for every node the calls it stands in and the line it was called from."""
 
-    def __init__(self, args: Sequence[Any], kwargs: Mapping[str, Any], leaf: Sequence[str]) -> None:
+    def __init__(self, args: Sequence[Any], kwargs: Mapping[str, Any], leaf: Sequence[str], literal: bool) -> None:
         super().__init__()
         self.graph = fx.Graph()
         self.inputs: list[Any] = []
         self.calls: list[Call] = []
         self._args, self._kwargs = args, kwargs
-        self._leaf = tuple(leaf)
+        self._leaf, self._literal = tuple(leaf), literal
         self._stack: tuple[Frame, ...] = ()
         self._counts: Counter[str] = Counter()
 
     # -- the leaf policy
 
     def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
-        """Whether a module is one node.
+        """Whether a module is one node (see `is_leaf`).
 
-        It is where the code of its ``forward`` is torch.nn's own (containers aside), where it is a ScriptModule, and
-        where a pattern names its class or path. Any other is opened; one without children that torch.fx cannot follow
-        becomes a leaf then (see `call_module`), since a childless module is an operator to its owner.
+        One without children that torch.fx cannot follow becomes one when it is called (see `call_module`), since it is
+        an operator to its owner.
         """
-        names = {module_qualified_name, type(m).__name__, dotted(type(m))} - {""}
-        if any(fnmatch.fnmatchcase(name, pattern) for pattern in self._leaf for name in names):
-            return True
-        if isinstance(m, torch.jit.ScriptModule):
-            return True
-        owner = next(cls for cls in type(m).__mro__ if "forward" in vars(cls))
-        return is_torch_nn(owner) and owner is not nn.Module and owner not in _CONTAINERS and "forward" not in vars(m)
+        return is_leaf(m, module_qualified_name, self._leaf, literal=self._literal)
 
     # -- calls
 
@@ -99,13 +92,14 @@ class _Tracer(fx.Tracer):
         path = self.path_of_module(m)
         if self.is_leaf_module(m, path):
             return self.create_proxy("call_module", path, args, kwargs)
-        childless = next(m.children(), None) is None
+        childless = self._literal and next(m.children(), None) is None
         outer, noted = self._stack, len(self.calls)
         before = set(self.graph.nodes) if childless else set()
         self._stack = (*outer, Frame(path, dotted(type(m)), self._counts[path]))
         self._counts[path] += 1
-        where = _place(sys._getframe(1), leaf=False).get("where", "")
-        call = Call(self._stack, _nodes(args), _nodes(kwargs), _names(m, args, kwargs), where=where)
+        where = place(sys._getframe(1), _BORDERS).get("where", "")
+        call = Call(self._stack, _nodes(args), _nodes(kwargs), where=where)
+        call.names = arrivals(m, call.args, call.kwargs)
         self.calls.append(call)
         try:
             result = self._returned(forward(*args, **kwargs))
@@ -152,7 +146,7 @@ class _Tracer(fx.Tracer):
         node = super().create_node(kind, target, args, kwargs, name, type_expr)
         node.meta["stack"] = self._stack
         if kind in ("call_function", "call_method", "call_module"):
-            node.meta.update(_place(sys._getframe(1), leaf=kind == "call_module"))
+            node.meta.update(place(sys._getframe(1), _BORDERS, leaf=kind == "call_module"))
             module = self.root.get_submodule(target) if kind == "call_module" and target else self.root
             node.meta["inplace"] = writes_in_place(node, module)
         return node
@@ -166,7 +160,7 @@ class _Tracer(fx.Tracer):
         concrete_args: Any = None,  # noqa: ARG002 - torch.fx's
     ) -> tuple[Callable[..., Any], list[Any]]:
         """Placeholders for the arguments that are given, in the order of the signature."""
-        bound = _bind(root_fn, (self.root, *self._args), self._kwargs)
+        bound = bind(root_fn, (self.root, *self._args), self._kwargs)
         parameters = list(inspect.signature(root_fn).parameters.values())
         for parameter in parameters[1:]:
             if parameter.name not in bound.arguments:
@@ -208,13 +202,6 @@ class _Tracer(fx.Tracer):
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device)
 
 
-def _bind(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> inspect.BoundArguments:
-    try:
-        return inspect.signature(function).bind(*args, **kwargs)
-    except TypeError as error:
-        raise ArgumentError(f"{function.__qualname__}: {error}") from None
-
-
 def _unpacked(proxy: Any, value: Any) -> Any:
     """The structure of ``value`` with a symbol for every tensor in it, so that a model can loop over it."""
     if type(value) is dict:
@@ -244,44 +231,8 @@ def _nodes(value: Any) -> Any:
     return value
 
 
-def _names(module: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[fx.Node, str]:
-    """The nodes in the arguments of a call, by the parameter of ``forward`` that each arrives by."""
-    try:
-        signature = inspect.signature(module.forward)
-        arguments = signature.bind(*args, **kwargs).arguments
-    except (TypeError, ValueError):  # the call is about to fail, or is one of a function written in C
-        return {}
-    names: dict[fx.Node, str] = {}
-    for name, value in arguments.items():
-        loose = signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD
-        for key, item in value.items() if loose else [(name, value)]:
-            for path, leaf in leaves(item):
-                if isinstance(leaf, fx.Proxy):
-                    names.setdefault(leaf.node, key + path)
-    return names
-
-
-_BOUNDARIES = frozenset({"forward", "trace", "trace_leaf"})
-"""Functions of this file below which no code of the model stands."""
-
-
-def _place(frame: FrameType | None, leaf: bool) -> dict[str, Any]:
-    """The line of the model's code that calls an operator.
-
-    ``where`` looks no further than the module call that the operator stands in, so that a Sequential reads the same
-    wherever it is called; ``source``, for messages, does.
-    """
-    inside = True
-    while frame is not None:
-        code = frame.f_code
-        if code.co_filename == __file__:
-            if code.co_name in _BOUNDARIES:
-                break
-            inside = inside and (code.co_name != "call_module" or leaf)
-            leaf = leaf and code.co_name != "call_module"
-        elif not code.co_filename.startswith((_TORCH, "<frozen ")):
-            name = code.co_qualname.replace("<locals>.", "")
-            line = frame.f_lineno - code.co_firstlineno + 1
-            return {"where": f"{name}:{line}" if inside else "", "source": (code.co_filename, frame.f_lineno)}
-        frame = frame.f_back
-    return {}
+_BORDERS = {
+    _Tracer.call_module.__code__: "call",
+    _Tracer.trace_leaf.__code__: "end",
+    trace.__code__: "end",
+}

@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import random
 import sys
+import threading
 from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch import nn
+
+from sphinx_fxgraph.capture.errors import CaptureError
 
 
 @contextlib.contextmanager
@@ -30,6 +33,33 @@ def untouched(model: nn.Module) -> Iterator[None]:
             with torch.no_grad():
                 for buffer, values in buffers:
                     buffer.copy_(values)
+
+
+def seed(number: int) -> None:
+    """Let random numbers start from a seed, on the CPU; `untouched` sets them back."""
+    numpy = sys.modules.get("numpy")
+    torch.default_generator.manual_seed(number)
+    random.seed(number)
+    if numpy:
+        numpy.random.seed(number)
+
+
+_running = threading.Lock()
+
+
+@contextlib.contextmanager
+def alone() -> Iterator[None]:
+    """While a model is captured torch behaves otherwise, so there is one capture at a time.
+
+    Raises:
+        CaptureError: another one is running, perhaps this model is just being captured.
+    """
+    if not _running.acquire(blocking=False):
+        raise CaptureError("trace", "another capture is running in this process")
+    try:
+        yield
+    finally:
+        _running.release()
 
 
 @contextlib.contextmanager
