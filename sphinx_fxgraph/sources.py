@@ -25,8 +25,8 @@ from types import FunctionType
 
 from sphinx_fxgraph.record import SCHEMA, Record, Source
 
-_SITES = ("site-packages", "dist-packages")
-_STANDARD_LIBRARY = Path(os.__file__).parent
+_SITE = re.compile(r"(.*[/\\](?:site|dist)-packages)[/\\]", re.DOTALL)
+_STANDARD_LIBRARY = os.path.join(os.path.dirname(os.__file__), "")  # noqa: PTH118, PTH120 - see `is_source`
 
 
 class SourceFinder:
@@ -78,7 +78,7 @@ class SourceFinder:
         path = self.locate(source.file)
         if path is None:
             return ""
-        data = _read(path)
+        data = read(path)
         if data is None:
             return f"{source.file} is gone"
         return "" if digest(data) == source.digest else f"{source.file} changed"
@@ -102,18 +102,30 @@ def depends_on(files: Iterable[str]) -> tuple[tuple[Source, ...], dict[str, str]
     """
     sources: set[Source] = set()
     owners: set[importlib.metadata.Distribution] = set()
-    for path in map(Path, sorted(set(files))):
-        site = _site(path)
-        owner = _owner(path, site) if site else None
+    for file in sorted(set(files)):
+        owner = _owner(file)
         if owner is not None:
             owners.add(owner)
-        elif site or not path.is_relative_to(_STANDARD_LIBRARY):
-            name = portable(path)
-            data = _read(path) if name.endswith(".py") else None  # an extension module differs by machine
+        elif is_source(file):
+            name = portable(file)
+            data = read(file) if name else None
             if data is not None and not name.startswith("sphinx_fxgraph/"):  # in a traceback, but in no model
                 sources.add(Source(name, digest(data)))
     distributions = {_normal(owner.metadata["Name"]): _release(owner.version) for owner in owners}
     return tuple(sorted(sources, key=lambda source: source.file)), dict(sorted(distributions.items()))
+
+
+def is_standard(file: str) -> bool:
+    """Whether a file belongs to Python itself."""
+    return file.startswith(_STANDARD_LIBRARY) and _site(file) is None
+
+
+def is_source(file: str) -> bool:
+    """Whether a file is compared by its text: Python that belongs to no installed distribution and not to Python.
+
+    An extension module is not: it differs by machine. Every import of a capture asks this, so paths are plain strings.
+    """
+    return file.endswith(".py") and not is_standard(file) and _owner(file) is None
 
 
 def class_files(classes: Iterable[type]) -> set[str]:
@@ -209,8 +221,9 @@ def _below(path: Path, roots: Iterable[tuple[str, str]]) -> str:
     return (name / path.relative_to(root)).as_posix()
 
 
-def _read(path: Path) -> bytes | None:
+def read(file: str | Path) -> bytes | None:
     """The bytes of a file, also of one inside a zip on ``sys.path``; None where there is none."""
+    path = Path(file)
     with contextlib.suppress(OSError, ValueError):
         return path.read_bytes()
     with contextlib.suppress(OSError, ValueError, ImportError):
@@ -223,14 +236,18 @@ def _read(path: Path) -> bytes | None:
 # -- installed distributions
 
 
-def _site(path: Path) -> Path | None:
+def _site(file: str) -> str | None:
     """The innermost folder of installed distributions that a file stands in."""
-    return next((parent for parent in path.parents if parent.name in _SITES), None)
+    found = _SITE.match(file)
+    return found[1] if found else None
 
 
-def _owner(path: Path, site: Path) -> importlib.metadata.Distribution | None:
+def _owner(file: str) -> importlib.metadata.Distribution | None:
     """The installed distribution that a file belongs to."""
-    below = path.relative_to(site).as_posix()
+    site = _site(file)
+    if site is None:
+        return None
+    below = Path(file).relative_to(site).as_posix()
     owners = _owners(site).get(re.split(r"[/.]", below)[0], ())
     if len(owners) > 1:  # a namespace package that several distributions share
         owners = [owner for owner in owners if f"\n{below}," in "\n" + (owner.read_text("RECORD") or "")] or owners
@@ -238,10 +255,10 @@ def _owner(path: Path, site: Path) -> importlib.metadata.Distribution | None:
 
 
 @functools.cache
-def _owners(site: Path) -> Mapping[str, Sequence[importlib.metadata.Distribution]]:
+def _owners(site: str) -> Mapping[str, Sequence[importlib.metadata.Distribution]]:
     """The distributions in a folder by the top-level names they install."""
     owners = defaultdict(list)
-    for distribution in importlib.metadata.distributions(path=[str(site)]):
+    for distribution in importlib.metadata.distributions(path=[site]):
         names = (distribution.read_text("top_level.txt") or "").split() or [
             re.split("[/.,]", line)[0] for line in (distribution.read_text("RECORD") or "").splitlines()
         ]

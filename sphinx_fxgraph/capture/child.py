@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from sphinx_fxgraph import sources
 from sphinx_fxgraph.capture import sandbox
 from sphinx_fxgraph.record import Failure, Record
 from sphinx_fxgraph.spec import GraphSpec
@@ -35,9 +36,9 @@ def preload() -> None:
 
     torch imports torch._dynamo by itself, with the first operator that it has on meta in Python only.
     """
-    for name in ("sphinx_fxgraph.capture.recording", "torch._dynamo"):
+    for name in ("sphinx_fxgraph.capture.recording", "sphinx_fxgraph.capture.closure", "torch._dynamo"):
         with contextlib.suppress(Exception):
-            importlib.import_module(name)
+            sources.is_source(str(importlib.import_module(name).__file__))  # reads what is installed, once
 
 
 def capture(request: Request, result: Path, output: Path) -> NoReturn:
@@ -63,7 +64,9 @@ def failed(spec: Mapping[str, Any], failure: Failure) -> Record:
 
 def _record(spec: Mapping[str, Any]) -> Record:
     try:
+        from sphinx_fxgraph.capture.closure import completed
         from sphinx_fxgraph.capture.errors import place, said
+        from sphinx_fxgraph.capture.ran import watch
         from sphinx_fxgraph.capture.recording import record_spec
     except Exception as error:  # noqa: BLE001 - a torch whose libraries do not load raises anything
         message = f"torch cannot be imported: {error}"
@@ -74,7 +77,9 @@ def _record(spec: Mapping[str, Any]) -> Record:
             )
         return failed(spec, Failure("import", type(error).__name__, message, transient=True))
     try:
-        return record_spec(GraphSpec.from_dict(spec))
+        with watch() as watched:
+            record = record_spec(GraphSpec.from_dict(spec))
+        return completed(record, watched)
     except BaseException as error:  # noqa: BLE001 - whatever it is, it costs one model its graph and nothing else
         traceback.print_exc()
         return failed(spec, Failure("trace", type(error).__name__, said(error), *place(error), transient=True))
