@@ -70,9 +70,12 @@ def _is_foreign(file: Path) -> bool:
 
 def said(error: BaseException) -> str:
     """What an exception says, in one line; its class is told beside it."""
-    text = " ".join(str(error).split())
-    if isinstance(error, SystemExit):
-        text = f"Python was told to exit with status {text}"
+    return cut(f"Python was told to exit with status {error}" if isinstance(error, SystemExit) else str(error))
+
+
+def cut(text: str) -> str:
+    """A message in one line, and not more of it than a page can show."""
+    text = " ".join(text.split())
     return text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 1] + "…"
 
 
