@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from sphinx_fxgraph.drawing.backward import picture
 from sphinx_fxgraph.drawing.dot import classic, result
 from sphinx_fxgraph.drawing.unrolled import unrolled
 from sphinx_fxgraph.record import Record
 
 if TYPE_CHECKING:  # only capture/ imports torch and the model brings it along
     import graphviz  # type: ignore[import-untyped]  # ships no types
-    from torch import nn
+    from torch import Tensor, nn
 
     from sphinx_fxgraph.capture.errors import Stage
 
@@ -37,6 +39,48 @@ def model_graph(model: nn.Module, *args: Any, **kwargs: Any) -> graphviz.Digraph
         'digraph model {'
     """
     return model_record(model, *args, **kwargs).to_dot()
+
+
+def autograd_graph(
+    output: Any,
+    params: Mapping[str, Tensor] | None = None,
+    *,
+    show_attrs: bool = False,
+    show_saved: bool = False,
+    max_attr_chars: int = 50,
+) -> graphviz.Digraph:
+    """The backward graph of what a model has returned, from the parameters to the output, as torchviz draws it.
+
+    It only looks: it calls no backward, unpacks no saved tensor, keeps no reference, and so can be called between the
+    forward and the backward pass of a training step.
+
+    Frames are modules. torch does not note which module made a function, so they come from the names in ``params``: a
+    function that is given parameters stands in the module that owns them, any other in the deepest module that has both
+    the last such function made before it and the first one made after it (it may have been called further inside).
+    ``:tracer: autograd`` on a page runs the model itself and knows the very call.
+
+    Args:
+        output: a tensor, such as the loss, or a tuple, list, dict or dataclass with tensors in it.
+        params: tensors by their names, usually ``dict(model.named_parameters())``.
+        show_attrs: tell what each function has kept besides tensors: sizes, dimensions, options.
+        show_saved: draw the tensors that each function has kept for the backward pass.
+        max_attr_chars: characters of an attribute's value; a longer one is cut.
+
+    Raises:
+        TypeError: there is no tensor in the output.
+
+    Example:
+        >>> from torch import nn, zeros
+        >>> from sphinx_fxgraph import autograd_graph
+        >>> model = nn.Linear(4, 2)
+        >>> loss = model(zeros(1, 4)).sum()
+        >>> graph = autograd_graph(loss, dict(model.named_parameters()))
+        >>> graph.source.count("SumBackward0")
+        1
+    """
+    from sphinx_fxgraph.capture.backward import read
+
+    return picture(read(output, params or {}, show_attrs=show_attrs, show_saved=show_saved, most=max_attr_chars))
 
 
 def model_record(model: nn.Module, *args: Any, **kwargs: Any) -> ModelRecord:

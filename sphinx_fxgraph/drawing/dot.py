@@ -59,7 +59,7 @@ def _draw(graph: graphviz.Digraph, operators: Sequence[Operator], depth: int, nu
                 graph.node(f"n{operator.number}", _label(operator))
             continue
         with graph.subgraph(name=f"cluster_c{next(numbers)}") as cluster:
-            title = f"<<B>{_escaped(frame.node.name)}</B> {_escaped(frame.node.kind)}>"
+            title = f"<<B>{escaped(frame.node.name)}</B> {escaped(frame.node.kind)}>"
             fill = LIGHT.frames[depth % len(LIGHT.frames)]
             cluster.attr(label=title, labeljust="l", style="filled", color=LIGHT.frame, fillcolor=fill)
             _draw(cluster, inside, depth + 1, numbers)
@@ -72,7 +72,7 @@ def _label(operator: Operator) -> str:
         if value
     )
     hue = category(operator.node)
-    title = f"<B>{_escaped(operator.path)}</B>  {_escaped(operator.node.kind)}"
+    title = f"<B>{escaped(operator.path)}</B>  {escaped(operator.node.kind)}"
     return (
         f'<<TABLE BORDER="0" CELLBORDER="1" CELLSPACING="0" CELLPADDING="3" COLOR="{LIGHT.strokes[hue]}">'
         f'<TR><TD COLSPAN="2" BGCOLOR="{LIGHT.fills[hue]}">{title}</TD></TR>{rows}</TABLE>>'
@@ -97,10 +97,10 @@ def _short(meta: TensorMeta) -> str:
 
 
 def _wrapped(text: str) -> str:
-    return "<BR/>".join(map(_escaped, textwrap.wrap(text, _WIDTH, break_on_hyphens=False)))
+    return "<BR/>".join(map(escaped, textwrap.wrap(text, _WIDTH, break_on_hyphens=False)))
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
     r"""Text for an HTML-like label, where a control character has no place.
 
     A backslash is doubled: Graphviz writes the node's name for ``\N`` in the text of such labels too.
