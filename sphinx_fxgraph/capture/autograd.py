@@ -54,7 +54,7 @@ def trace(
         roots = [tensor.grad_fn for _, tensor in values.tensors(result) if tensor.grad_fn is not None]
         if not roots:
             raise CaptureError(
-                "trace", "nothing that the model returns depends on a parameter that requires a gradient"
+                "trace", "nothing that the model returns depends on a tensor that requires a gradient"
             )
     except Exception as error:  # noqa: BLE001 - a model may raise anything, and a failure is part of the result
         return Trace(fx.Graph(), [], [], error, probed=True, notes=tuple(notes))

@@ -146,9 +146,12 @@ def _content(kept: Any) -> torch.Tensor | str | None:
     if getattr(kept, "unpack_hook", None) is not None:
         return "packed by a hook"
     try:
-        return kept.data  # type: ignore[no-any-return]  # a tensor, if no hook has made something else of it
+        tensor: torch.Tensor | None = kept.data
+        if tensor is None:
+            kept.unpack()  # there is nothing to unpack, but it says whether there was
     except RuntimeError:
         return _FREED
+    return tensor
 
 
 # -- module frames, where nobody watched the modules
