@@ -68,7 +68,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Build:
     for name, suffix, text in SNIPPETS:
         title = f"# {name}\n\n" if suffix == ".md" else f"{name}\n{'=' * len(name)}\n\n"
         # a reader pastes one of them, here they share a project, and names of figures must differ
-        text = re.sub(r"(:name: |numref}`)(\S+?)(?=`|$)", rf"\g<1>{name}-\2", text, flags=re.MULTILINE)
+        text = re.sub(r"(:name: |numref}`|fx:\w+[:}]`)(\S+?)(?=`|$)", rf"\g<1>{name}-\2", text, flags=re.MULTILINE)
         project.write(name + suffix, title + text)
     return project.build("html", "-nW", "--keep-going")
 
@@ -126,7 +126,7 @@ def test_the_handbook_names_every_option_and_no_other() -> None:
     from sphinx_fxgraph.sphinxext.directives import CAPTURE, LOOK, PAGE
 
     page = (DOCS / "usage" / "options.rst").read_text(encoding="utf-8")
-    assert sorted(re.findall(r"^``:(\w+):``$", page, re.MULTILINE)) == sorted([*CAPTURE, *LOOK, *PAGE])
+    assert sorted(re.findall(r"^``:([\w-]+):``$", page, re.MULTILINE)) == sorted([*CAPTURE, *LOOK, *PAGE])
 
 
 def test_the_handbook_names_every_warning_and_no_other() -> None:

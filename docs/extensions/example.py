@@ -19,9 +19,11 @@ _DIRECTIVE = re.compile(
     re.MULTILINE | re.VERBOSE,
 )
 
+_ROLE = re.compile(r":([a-z][\w:-]*):(`[^`]+`)")
+
 
 def as_myst(text: str) -> str:
-    """Directives of reStructuredText in MyST; text between them stays as it is."""
+    """Directives and roles of reStructuredText in MyST; other text stays as it is."""
 
     def fence(match: re.Match[str]) -> str:
         argument = " ".join(line.strip() for line in (match["argument"] or "").splitlines())
@@ -29,7 +31,7 @@ def as_myst(text: str) -> str:
         head = f"```{{{match['name']}}} {argument}".rstrip()
         return f"{head}\n{rest}\n```\n\n" if rest else f"{head}\n```\n\n"
 
-    return _DIRECTIVE.sub(fence, text).rstrip("\n")
+    return _ROLE.sub(r"{\1}\2", _DIRECTIVE.sub(fence, text)).rstrip("\n")
 
 
 class Example(SphinxDirective):

@@ -10,7 +10,19 @@ from sphinx_fxgraph.drawing.units import PLAIN, Units
 from sphinx_fxgraph.numbers import macs_of, tied_parameters
 from sphinx_fxgraph.record import Body, Node, Record, TensorMeta, Value, join
 
-__all__ = ["Row", "Rows", "describe", "facts", "format_shape", "format_shapes", "node_rows", "outline"]
+__all__ = [
+    "Row",
+    "Rows",
+    "describe",
+    "ends",
+    "facts",
+    "format_shape",
+    "format_shapes",
+    "node_rows",
+    "outline",
+    "results",
+    "shapes",
+]
 
 _SHOWN_TENSORS = 4
 
@@ -27,7 +39,7 @@ def facts(record: Record, units: Units = PLAIN) -> tuple[str, ...]:
         parts.append(units.parameters(record.totals.parameters) + (f" ({details})" if details else ""))
     if macs := macs_of(record.totals, units.convention):
         parts.append(units.macs(macs) + (" with norms and pooling" if units.convention == "all" else ""))
-    parts += _shapes(record)
+    parts += filter(None, [shapes(record)])
     if record.verdict:
         parts.append(_VERDICTS.get(record.verdict.kind, record.verdict.kind))
     return tuple(parts)
@@ -52,7 +64,7 @@ def describe(record: Record, units: Units = PLAIN) -> str:
     """The model in one sentence: operators, shapes, what it is mostly made of, parameters."""
     parts = [
         *([_count(record.operators, "op")] if record.operators else []),
-        *_shapes(record),
+        *filter(None, [shapes(record)]),
         *(_count(number, name) for name, number in _made_of(record).items() if number),
         *([units.parameters(record.totals.parameters)] if record.modules else []),
     ]
@@ -67,12 +79,28 @@ def _count(number: int, name: str) -> str:
     return f"{number:,} {name}{'' if number == 1 else 's'}"
 
 
-def _shapes(record: Record) -> list[str]:
+def shapes(record: Record) -> str:
     """``1×3×224×224 → 1×1000``; nothing where the end was not reached."""
+    given, outputs = ends(record)
+    return f"{given} → {outputs}".lstrip() if outputs else ""
+
+
+def ends(record: Record) -> tuple[str, str]:
+    """The shapes of what goes in and of what comes out."""
     nodes = record.bodies[record.root].nodes if record.root else ()
-    inputs = [meta for node in nodes if node.op == "placeholder" for meta in node.outputs]
-    outputs = [meta for node in nodes if node.op == "output" for meta in node.outputs]
-    return [f"{_joined(inputs)} → {_joined(outputs)}".lstrip()] if outputs else []
+    given, outputs = ([meta for node in nodes if node.op == op for meta in node.outputs] for op in _ENDS)
+    return _joined(given), _joined(outputs)
+
+
+_ENDS = "placeholder", "output"
+
+
+def results(record: Record) -> dict[str, str]:
+    """The shapes of what each operator and module call gives, by path."""
+    found = {}
+    for path, body, node in record.walk() if record.root else ():
+        found[join(path, node.name)] = ", ".join(map(format_shape, _tensors(record, body, node))) or node.result
+    return found
 
 
 def _joined(tensors: list[TensorMeta]) -> str:
@@ -161,9 +189,13 @@ def _body_lines(
 
 
 def _result(record: Record, body: Body, node: Node) -> str:
-    count = len(record.bodies[node.body].outputs) if node.body else 1
-    tensors = tuple(chain.from_iterable(record.metas(body, Value(node.name, number)) for number in range(count)))
+    tensors = _tensors(record, body, node)
     return ", ".join(f"{meta.path} {format_shape(meta)} {meta.dtype}".lstrip() for meta in tensors) or node.result
+
+
+def _tensors(record: Record, body: Body, node: Node) -> tuple[TensorMeta, ...]:
+    count = len(record.bodies[node.body].outputs) if node.body else 1
+    return tuple(chain.from_iterable(record.metas(body, Value(node.name, number)) for number in range(count)))
 
 
 def _module_lines(record: Record) -> Iterator[tuple[str, str, str]]:

@@ -21,7 +21,7 @@ from sphinx_fxgraph.drawing.layout import Coordinates, Engine, EngineFailedError
 from sphinx_fxgraph.drawing.shown import Look
 from sphinx_fxgraph.sources import SourceFinder
 from sphinx_fxgraph.spec import GraphSpec
-from sphinx_fxgraph.sphinxext import changes, failure
+from sphinx_fxgraph.sphinxext import changes, claims, failure
 from sphinx_fxgraph.sphinxext.config import Config
 from sphinx_fxgraph.sphinxext.domain import FxDomain, fx_domain
 from sphinx_fxgraph.sphinxext.run import Run, look_of
@@ -101,7 +101,12 @@ def _capture(app: Sphinx, run: Run, keys: list[str]) -> None:
         timeout=run.config.timeout,
     )
     for spec, record in status_iterator(
-        captured, "capturing graphs... ", "darkgreen", len(keys), app.verbosity, lambda done: done[0].target or done[0].label
+        captured,
+        "capturing graphs... ",
+        "darkgreen",
+        len(keys),
+        app.verbosity,
+        lambda done: done[0].target or done[0].label,
     ):
         old = run.record(spec.id)
         if not (record.failure and record.failure.transient):
@@ -122,7 +127,8 @@ def _draw(domain: FxDomain) -> None:
     run = domain.run
     looks: dict[str, dict[Look, None]] = {key: {} for key in run.specs}
     for use in domain.each():
-        looks[use.spec_id][look_of(use.look)] = None
+        if use.look is not None:
+            looks[use.spec_id][look_of(use.look)] = None
     pictures = {key: run.jobs(key, *wanted) for key, wanted in looks.items()}
     undrawn = {key: jobs for key, jobs in pictures.items() if not all(job.complete() for job in jobs)}
     if undrawn:
@@ -196,6 +202,9 @@ def _tell(domain: FxDomain) -> None:
             warn(f"{name}: {failure.sentence(failed)}", failed.stage, use.location)
         elif use.expect == "error" and not failed:
             warn(f"{name}: it was expected to fail, but its graph was captured", "expect", use.location)
+        elif record:
+            for complaint in claims.broken(record, use.claims, run.config.units):
+                warn(f"{name}: {complaint}", "expect", use.location)
     for complaint in run.store.complaints:
         warn(complaint, "cache")
 

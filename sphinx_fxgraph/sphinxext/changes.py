@@ -6,13 +6,15 @@ the output and not in the environment, since several outputs share that.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import sphinx_fxgraph
-from sphinx_fxgraph.sphinxext.domain import FxDomain, Use, fx_domain
+from sphinx_fxgraph.sphinxext.domain import FxDomain, fx_domain
 from sphinx_fxgraph.sphinxext.run import Run, look_of
 
 if TYPE_CHECKING:
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
 def changed(domain: FxDomain) -> list[str]:
     """The pages to write, because what they show is not what they were last made from."""
     run = domain.run
-    run.digests = {docname: _digest(run, domain.uses[docname]) for docname in sorted(domain.uses)}
+    known = {key: record.digest if (record := run.record(key)) else "" for key in run.specs if run.shows}
+    run.digests = {docname: _digest(domain, docname, known) for docname in domain.docnames}
     before = _read(run)
     return [docname for docname, now in run.digests.items() if before.get(docname) != now]
 
@@ -34,19 +37,30 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
     if app.builder.name == "epub":  # it warns of a file it cannot pack; its pages are written each time
         return
     before = _read(run)
-    now = {docname: digest for docname, digest in (before | run.written).items() if docname in domain.uses}
+    there = set(domain.docnames)
+    now = {docname: digest for docname, digest in (before | run.written).items() if docname in there}
     if exception is None and now != before:
         temporary = run.notes.with_name(f"{run.notes.name}.{os.getpid()}")
         temporary.write_text(json.dumps(now, indent=1, sort_keys=True) + "\n", encoding="utf-8")
         temporary.replace(run.notes)
 
 
-def _digest(run: Run, uses: list[Use]) -> str:
-    parts: list[Any] = [sphinx_fxgraph.__version__, run.config.mode == "off"]
-    for use in uses if run.shows else ():
-        record = run.record(use.spec_id)
-        layout = run.drawn.get((use.spec_id, look_of(use.look)), "")
-        parts.append([use.spec_id, record.digest if record else "", layout])
+def _digest(domain: FxDomain, docname: str, known: Mapping[str, str]) -> str:
+    """Of what a page shows.
+
+    Args:
+        domain: what it shows, and tells of.
+        docname: the page.
+        known: digests of the records, by spec id.
+    """
+    run = domain.run
+    parts: list[Any] = [sphinx_fxgraph.__version__, run.config.mode == "off", dataclasses.astuple(run.config.units)]
+    for use in domain.uses.get(docname, ()) if run.shows else ():
+        layout = run.drawn.get((use.spec_id, look_of(use.look)), "") if use.look is not None else ""
+        parts.append([use.spec_id, known.get(use.spec_id, ""), layout])
+    for pattern in sorted(set(domain.mentions.get(docname, ()))):
+        found = domain.named(pattern).items()
+        parts.append([pattern, *([name, page, use.figure, known.get(use.spec_id, "")] for name, (page, use) in found)])
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

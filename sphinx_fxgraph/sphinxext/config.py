@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from sphinx.config import ENUM
 
+from sphinx_fxgraph.drawing.units import FORMATS, Units
+from sphinx_fxgraph.numbers import CONVENTIONS
+
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.config import Config as SphinxConfig
@@ -52,6 +55,23 @@ class Config:
         rebuild="env",
         help='Options by target pattern, {"torchvision.models.*": {"inputs": "f32[1,3,224,224]"}}; later ones win',
     )
+
+    macs: str = _value(
+        "torchvision",
+        types=ENUM(*CONVENTIONS),
+        help="What counts as a MAC. torchvision: convolutions, matrix products and attention; "
+        "all: norms, resizing and adaptive average pooling too, as in the tables of timm",
+    )
+    number_format: str = _value(
+        "auto",
+        types=ENUM(*FORMATS),
+        help="SI: three digits and a prefix; grouped: in full; auto: parameters in full, MACs and bytes short",
+    )
+
+    @property
+    def units(self) -> Units:
+        """How numbers are written."""
+        return Units(self.number_format, self.macs)
 
     @classmethod
     def of(cls, config: SphinxConfig) -> Config:

@@ -15,7 +15,7 @@ from sphinx.util.docutils import SphinxDirective
 from sphinx_fxgraph.drawing.svg import anchor
 from sphinx_fxgraph.record import Failure
 from sphinx_fxgraph.spec import GraphSpec, SpecError, names_set, parse_inputs
-from sphinx_fxgraph.sphinxext import failure, tables
+from sphinx_fxgraph.sphinxext import claims, failure, tables
 from sphinx_fxgraph.sphinxext.config import Config
 from sphinx_fxgraph.sphinxext.domain import Use, fx_domain
 from sphinx_fxgraph.sphinxext.nodes import fxgraph, fxgraph_tables
@@ -65,10 +65,10 @@ PAGE: dict[str, Callable[[str], Any]] = {
     "alt": directives.unchanged,
     "caption": directives.unchanged,
     "class": directives.class_option,
-    "expect": _one_of("error"),
     "height": _height,
     "name": directives.unchanged,
     "table": tables.parse_columns,
+    **claims.OPTIONS,
 }
 """The options of what stands around it."""
 
@@ -110,9 +110,21 @@ class FxgraphDirective(SphinxDirective):
             return [nodes.paragraph("", "", nodes.literal(target, target)), failure.block(message)]
         checked = self._check(options)
         look = {name: checked.pop(name) for name in LOOK if name in checked}
-        use = Use(spec.id, spec.to_dict(), look, self.get_location(), checked.get("expect", ""))
+        shown = self._figure(spec, look, checked)
+        said = {name: checked[name] for name in claims.OPTIONS if name in checked}
+        expect = "error" if said.get("expect") == "error" else ""
+        use = Use(
+            spec.id,
+            spec.to_dict(),
+            look,
+            self.get_location(),
+            expect,
+            () if expect else tuple(said.items()),
+            " ".join(checked.get("name", "").split()),
+            shown[1]["figure"],
+        )
         fx_domain(self.env).note(self.env.docname, use)
-        return self._figure(spec, look, checked)
+        return [*shown]
 
     # -- what is meant
 
@@ -166,7 +178,7 @@ class FxgraphDirective(SphinxDirective):
 
     # -- what is left for the build
 
-    def _figure(self, spec: GraphSpec, look: dict[str, Any], options: dict[str, Any]) -> list[nodes.Node]:
+    def _figure(self, spec: GraphSpec, look: dict[str, Any], options: dict[str, Any]) -> list[nodes.Element]:
         place = fxgraph(
             "",
             spec=spec.id,

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import fnmatch
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
-from sphinx.domains import Domain
+from docutils import nodes
+from sphinx.domains import Domain, ObjType
 
+from sphinx_fxgraph.sphinxext.roles import ROLES, objects, resolve
 from sphinx_fxgraph.sphinxext.run import Run
 
 if TYPE_CHECKING:
+    from sphinx.addnodes import pending_xref
     from sphinx.application import Sphinx
+    from sphinx.builders import Builder
     from sphinx.environment import BuildEnvironment
+    from sphinx.util.typing import RoleFunction
 
 
 class Use(NamedTuple):
@@ -20,10 +26,18 @@ class Use(NamedTuple):
     spec_id: str
     spec: Mapping[str, Any]
     """As `GraphSpec.to_dict` writes it."""
-    look: Mapping[str, Any]
+    look: Mapping[str, Any] | None
+    """None where only numbers are shown."""
     location: str
     """Of the directive, for warnings."""
     expect: str = ""
+    """``error`` where the capture shall fail."""
+    claims: tuple[tuple[str, str], ...] = ()
+    """What the author says of the model: option and text (see `claims`)."""
+    name: str = ""
+    """What other pages call it."""
+    figure: str = ""
+    """Its id on the page."""
 
 
 class FxDomain(Domain):
@@ -31,8 +45,16 @@ class FxDomain(Domain):
 
     name = "fx"
     label = "fxgraph"
-    data_version = 1
-    initial_data: ClassVar[dict[str, dict[str, list[Use]]]] = {"uses": {}}
+    data_version = 2
+    initial_data: ClassVar[dict[str, dict[str, Any]]] = {"uses": {}, "mentions": {}}
+    object_types: ClassVar[dict[str, ObjType]] = {
+        "model": ObjType("model", "model"),
+        "node": ObjType("node", "node", searchprio=-1),
+    }
+    roles: ClassVar[dict[str, RoleFunction]] = dict(ROLES)
+    dangling_warnings: ClassVar[dict[str, str]] = dict.fromkeys(
+        ROLES, "undefined graph, or node in a graph: %(target)s"
+    )
 
     run: Run
     """Set when the builder is known."""
@@ -42,9 +64,32 @@ class FxDomain(Domain):
         """The uses by docname."""
         return cast("dict[str, list[Use]]", self.data["uses"])
 
+    @property
+    def mentions(self) -> dict[str, list[str]]:
+        """The graphs that a page tells of, by docname: names, or patterns of names."""
+        return cast("dict[str, list[str]]", self.data["mentions"])
+
     def note(self, docname: str, use: Use) -> None:
         """Remember that a page shows a model."""
         self.uses.setdefault(docname, []).append(use)
+
+    def mention(self, docname: str, name: str) -> None:
+        """Remember that a page tells of graphs that may stand on other pages."""
+        self.mentions.setdefault(docname, []).append(name)
+
+    def named(self, pattern: str = "*") -> dict[str, tuple[str, Use]]:
+        """The graphs whose names fit a pattern: name -> docname and use. Of two with one name the first counts."""
+        names: dict[str, tuple[str, Use]] = {}
+        for docname in sorted(self.uses):
+            for use in self.uses[docname]:
+                if use.name and fnmatch.fnmatchcase(use.name, pattern):
+                    names.setdefault(use.name, (docname, use))
+        return names
+
+    @property
+    def docnames(self) -> list[str]:
+        """The pages that depend on a model."""
+        return sorted(self.uses.keys() | self.mentions.keys())
 
     def each(self) -> Iterator[Use]:
         """All uses, page by page in alphabetical order."""
@@ -57,11 +102,46 @@ class FxDomain(Domain):
 
     def clear_doc(self, docname: str) -> None:
         """Forget a page that is read again or gone."""
-        self.uses.pop(docname, None)
+        for noted in self.data.values():
+            if isinstance(noted, dict):  # beside a number, the version
+                noted.pop(docname, None)
 
     def merge_domaindata(self, docnames: Collection[str], otherdata: dict[str, Any]) -> None:
         """Take over what another process has read."""
-        self.uses.update((docname, uses) for docname, uses in otherdata["uses"].items() if docname in docnames)
+        for kind in self.initial_data:
+            self.data[kind].update((name, noted) for name, noted in otherdata[kind].items() if name in docnames)
+
+    # -- names in text
+
+    def resolve_xref(  # type: ignore[override] # a number is no link; Sphinx takes any element
+        self,
+        env: BuildEnvironment,  # noqa: ARG002 - as Sphinx calls it
+        fromdocname: str,
+        builder: Builder,
+        typ: str,
+        target: str,
+        node: pending_xref,  # noqa: ARG002
+        contnode: nodes.Element,
+    ) -> nodes.Element | None:
+        """What stands for a role; None for a name that there is not."""
+        return resolve(self, fromdocname, builder, typ, target, contnode)
+
+    def resolve_any_xref(
+        self,
+        env: BuildEnvironment,  # noqa: ARG002 - as Sphinx calls it
+        fromdocname: str,
+        builder: Builder,
+        target: str,
+        node: pending_xref,  # noqa: ARG002
+        contnode: nodes.Element,
+    ) -> list[tuple[str, nodes.reference]]:
+        """The model of this name."""
+        found = resolve(self, fromdocname, builder, "model", target, contnode)
+        return [("fx:model", found)] if isinstance(found, nodes.reference) else []
+
+    def get_objects(self) -> Iterator[tuple[str, str, str, str, str, int]]:
+        """The graphs that have names, and the nodes in them, for other projects to refer to."""
+        return objects(self)
 
 
 def fx_domain(env: BuildEnvironment) -> FxDomain:

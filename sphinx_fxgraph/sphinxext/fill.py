@@ -68,7 +68,7 @@ def _fill_figure(run: Run, place: fxgraph) -> None:
         place.replace_self(nodes.paragraph("", "", nodes.literal(place["target"], place["target"])))
     if record is None:
         return
-    facts = nodes.paragraph("", " · ".join(text.facts(record)), classes=["fxg-facts"])
+    facts = nodes.paragraph("", " · ".join(text.facts(record, run.config.units)), classes=["fxg-facts"])
     if drawn and getattr(run.builder, "download_support", False):
         name = dot_name(run, place["spec"])
         facts += nodes.Text(" · ")
