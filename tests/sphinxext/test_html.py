@@ -7,6 +7,7 @@ import re
 from urllib.parse import unquote, urlsplit
 
 import pytest
+import sphinx
 from bs4 import BeautifulSoup, Tag
 from conftest import Build, Project
 
@@ -231,11 +232,14 @@ def test_nothing_needs_an_inline_style_or_script_or_another_host(site: tuple[Pro
         parts = [*html.select("figure.fxgraph"), *html.select(".fxg-tables")]
         assert parts
         for element in (found for part in parts for found in [part, *part.find_all(True)]):
-            assert element.name not in ("script", "style"), element
+            assert element.name != "style", element
+            assert element.name != "script" or element["type"] == "application/json", element
             assert not [name for name in element.attrs if name == "style" or name.startswith("on")], element
     static = site[1].folder / "_static"
     for asset in ("fxgraph.js", "fxgraph.css"):
-        assert not re.search(r"https?://|@import|url\(", (static / asset).read_text(encoding="utf-8"))
+        assert not re.search(
+            r"https?://(?!www\.w3\.org/2000/svg)|@import|url\(", (static / asset).read_text(encoding="utf-8")
+        )
 
 
 def test_the_search_index_has_names_and_no_path_data(site: tuple[Project, Build]) -> None:
@@ -243,7 +247,8 @@ def test_the_search_index_has_names_and_no_path_data(site: tuple[Project, Build]
     assert terms
     words = set(re.findall(r'"?([\w.]+)"?:', terms[1]))
     assert {"interpol", "conv2d", "downsampl"} <= words
-    assert not [word for word in words if re.fullmatch(r"\d+|bilinear|f32|m\d.*", word)]
+    # Before Sphinx 8.2 nothing could be kept out of the index.
+    assert sphinx.version_info < (8, 2) or not [word for word in words if re.fullmatch(r"\d+|bilinear|f32|m\d.*", word)]
 
 
 def test_a_page_is_light(site: tuple[Project, Build]) -> None:

@@ -122,20 +122,17 @@ def test_a_plain_wheel_scrolls_the_page(visit: Callable[..., Page]) -> None:
 
 def test_ctrl_and_wheel_zoom_around_the_pointer(visit: Callable[..., Page]) -> None:
     page = visit()
-    page.mouse.move(*middle(page))
-    page.mouse.down()
-    page.mouse.move(middle(page)[0], middle(page)[1] - 200)
-    page.mouse.up()
+    for _ in range(6):  # a drawing that is narrower than its frame stays in the middle of it
+        page.get_by_role("button", name="Zoom in").click()
     target = '[id="fig-resnet-layer1.0.conv2"]'
-    at = middle(page, target)
-    before = width(page)
+    page.locator(target).scroll_into_view_if_needed()
+    at, before = middle(page, target), width(page)
     page.mouse.move(*at)
     page.keyboard.down("Control")
-    page.mouse.wheel(0, -300)
+    page.mouse.wheel(0, -200)
     page.keyboard.up("Control")
-    until(page, f"document.querySelector('.fxg-svg').getBoundingClientRect().width > {before * 1.5}")
+    until(page, f"document.querySelector('.fxg-svg').getBoundingClientRect().width > {before * 1.3}")
     assert middle(page, target) == pytest.approx(at, abs=2)
-    assert page.evaluate("scrollY") == 0
 
 
 def test_buttons_zoom_fit_and_go_back(visit: Callable[..., Page]) -> None:
