@@ -13,11 +13,11 @@ from functools import cached_property
 
 from sphinx_fxgraph.drawing import labels
 from sphinx_fxgraph.drawing.labels import STACK, Label
+from sphinx_fxgraph.drawing.lanes import Point
 from sphinx_fxgraph.drawing.layout import Coordinates, Engine
 from sphinx_fxgraph.drawing.level import Box, Level
 from sphinx_fxgraph.drawing.level_dot import Extent, digest, level_dot
 from sphinx_fxgraph.drawing.levels import closed_levels, root_level
-from sphinx_fxgraph.drawing.lanes import Point
 from sphinx_fxgraph.drawing.placing import Pads, Placed, place
 from sphinx_fxgraph.drawing.routing import Line
 from sphinx_fxgraph.drawing.shown import GROUP, Look

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 
-from sphinx_fxgraph.drawing.groups import group, rewired
+from sphinx_fxgraph.drawing.groups import group, rewired, uses
 from sphinx_fxgraph.drawing.likeness import Likeness
 from sphinx_fxgraph.drawing.shown import Run, Shown
 from sphinx_fxgraph.record import Body, Dim, Node, Record, TensorMeta, Value
@@ -49,10 +48,8 @@ class _Folder:
         self.index = {node.name: number for number, node in enumerate(self.nodes)}
         numbers: dict[Hashable, int] = {}
         self.keys = [numbers.setdefault(likeness.key(node), len(numbers)) for node in self.nodes]
-        self.users: dict[str, list[int]] = defaultdict(list)
-        for number, node in enumerate(self.nodes):
-            for value in node.inputs:
-                self.users[value.node].append(number)
+        self.used = uses(self.body)
+        """By name of a node: who takes its results."""
         self.returned = {value.node for value in self.body.outputs}
         self.runs: dict[str, Run] = {}
 
@@ -70,20 +67,25 @@ class _Folder:
                 at += 1
                 continue
             members = [self.nodes[at + k * period : at + (k + 1) * period] for k in range(count)]
+            members[0] = tuple(map(_alive, members[0], zip(*members, strict=True)))
             if period == 1:
-                node = first
+                node = members[0][0]
                 for member in members[1:]:
                     outputs = len(self.record.bodies[first.body].outputs) if first.body else 1
                     renamed |= {Value(member[0].name, k): Value(first.name, k) for k in range(outputs)}
             else:
                 name = f"{self.name}/{first.name}+{period}"
-                made[name], node, values = group(self.record, self.body, name, members)
+                made[name], node, values = group(self.record, self.body, name, members, self.used)
                 renamed |= values
             nodes.append(node)
             results = [self._results(member[-1]) for member in members] if self.loose else []
             self.runs[node.name] = Run(count, members[-1][0].name, _weights(members), _spread(results))
             at += period * count
         return (rewired(self.body, nodes, renamed) if self.runs else self.body), made
+
+    def _users(self, node: Node) -> list[int]:
+        """Which nodes of the body take what a node gives."""
+        return [self.index[user] for user, _ in self.used.get(node.name, ()) if user]
 
     def _results(self, node: Node) -> tuple[TensorMeta, ...]:
         outputs = len(self.record.bodies[node.body].outputs) if node.body else 1
@@ -93,6 +95,8 @@ class _Folder:
         """The period and the count of the run at ``at`` that covers most; the shorter period if two cover the same."""
         best = (1, 1)
         for period in range(1, min(LONGEST_PERIOD, (len(self.keys) - at) // FEWEST) + 1):
+            if self.keys[at] != self.keys[at + period] or (best[1] > 1 and not period % best[0]):
+                continue
             keys = self.keys[at : at + period]
             if keys != self.keys[at + period : at + 2 * period]:
                 continue
@@ -157,11 +161,12 @@ class _Folder:
         """Whether nothing outside the run but a result takes from a member that is not the last."""
         end = at + count * period
         last = end - period if chained else end
-        outside = [user for node in self.nodes[at:last] for user in self.users[node.name] if not at <= user < end]
+        users = {node.name: self._users(node) for node in self.nodes[at:end]}
+        outside = [user for node in self.nodes[at:last] for user in users[node.name] if not at <= user < end]
         if not chained:
             # Side by side they all go to the same place.
-            users = [tuple(self.users[node.name]) for node in self.nodes[at:end]]
-            return len(set(users)) == 1 and not self.returned & {node.name for node in self.nodes[at:end]}
+            alike = len({tuple(found) for found in users.values()}) == 1
+            return alike and not self.returned & users.keys()
         return all(self.nodes[user].op == "output" for user in outside)
 
 
@@ -180,6 +185,13 @@ def _spread(results: Sequence[tuple[TensorMeta, ...]]) -> tuple[TensorMeta, ...]
         )
         for same in zip(*results, strict=True)
     )
+
+
+def _alive(first: Node, alike: Sequence[Node]) -> Node:
+    """A node that is drawn for others; it is dead only if all of them are."""
+    if all("dead" in node.marks for node in alike):
+        return first
+    return dataclasses.replace(first, marks=tuple(mark for mark in first.marks if mark != "dead"))
 
 
 def _constants(node: Node, names: Mapping[str, object]) -> str:

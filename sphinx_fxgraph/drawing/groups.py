@@ -3,18 +3,36 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import itertools
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 
 from sphinx_fxgraph.drawing.shown import GROUP, Shown
 from sphinx_fxgraph.record import Body, BodyInput, Node, Record, Value
 
 MOST_BOXES = 200
-"""Graphviz takes long for larger levels: they are clustered before it sees them."""
-_CLUSTER = 40
+"""Graphviz takes long for larger levels, and readers too: they are clustered before either sees them."""
+_SMALLEST, _LARGEST = 25, 60
+"""Of a stretch."""
+
+Uses = Mapping[str, Sequence[tuple[str, Value]]]
+"""Who takes what from a node: the names of the users (empty for the body's own results) and the values."""
+
+
+def uses(body: Body) -> Uses:
+    """The uses of every node of a body."""
+    found: dict[str, list[tuple[str, Value]]] = defaultdict(list)
+    for node in body.nodes:
+        for value in node.inputs:
+            found[value.node].append((node.name, value))
+    for value in body.outputs:
+        found[value.node].append(("", value))
+    return found
 
 
 def group(
-    record: Record, body: Body, name: str, members: Sequence[Sequence[Node]]
+    record: Record, body: Body, name: str, members: Sequence[Sequence[Node]], used: Uses
 ) -> tuple[Body, Node, dict[Value, Value]]:
     """Make one node of neighbouring nodes: of one stretch, or of a run of alike stretches that is drawn once.
 
@@ -29,19 +47,15 @@ def group(
     for node in first:
         values = [v if v.node in own else Value("", inputs.setdefault(v, len(inputs))) for v in node.inputs]
         nodes.append(dataclasses.replace(node, inputs=tuple(values)))
-    place = {node.name: (member, offset) for member, nodes in enumerate(members) for offset, node in enumerate(nodes)}
+    home = {node.name: number for number, member in enumerate(members) for node in member}
     given: dict[Value, int] = {}
     renamed: dict[Value, Value] = {}
-    uses = [(node.name, value) for node in body.nodes for value in node.inputs]
-    uses += [("", value) for value in body.outputs]
-    for user, value in uses:
-        if value.node not in place:
-            continue
-        member, offset = place[value.node]
-        if user in place and place[user][0] == member:
-            continue
-        output = given.setdefault(Value(first[offset].name, value.output), len(given))
-        renamed[value] = Value(first[0].name, output)
+    for offset, alike in enumerate(zip(*members, strict=True)):
+        for node in alike:
+            for user, value in used.get(node.name, ()):
+                if home.get(user) != home[node.name]:
+                    output = given.setdefault(Value(first[offset].name, value.output), len(given))
+                    renamed[value] = Value(first[0].name, output)
     made = Body(
         type="",
         inputs=tuple(
@@ -85,24 +99,58 @@ def cluster(shown: Shown) -> Shown:
 
 
 def _cut(record: Record, name: str) -> tuple[Body, dict[str, Body]]:
-    body = record.bodies[name]
-    ends = ("placeholder", "output")
+    """A body as stretches, and their bodies. There are about as many stretches as there are nodes in one."""
+    body, used = record.bodies[name], uses(record.bodies[name])
+    size = min(_LARGEST, max(_SMALLEST, round(math.sqrt(len(body.nodes)))))
+    crossing = _crossing(body, used)
     nodes: list[Node] = []
     made: dict[str, Body] = {}
     renamed: dict[Value, Value] = {}
-    at = 0
-    while at < len(body.nodes):
-        node = body.nodes[at]
-        stretch: list[Node] = []
-        while at < len(body.nodes) and body.nodes[at].op not in ends and len(stretch) < _CLUSTER:
-            stretch.append(body.nodes[at])
-            at += 1
-        if not stretch:
-            nodes.append(node)
-            at += 1
+    for start, end in _stretches(body, size, crossing):
+        stretch = body.nodes[start:end]
+        if len(stretch) == 1:
+            nodes += stretch
             continue
-        inside = f"{name}/{node.name}+{len(stretch)}"
-        made[inside], called, values = group(record, body, inside, [stretch])
-        nodes.append(dataclasses.replace(called, kind=f"{len(stretch)} operators"))
+        inside = f"{name}/{stretch[0].name}+{len(stretch)}"
+        made[inside], called, values = group(record, body, inside, [stretch], used)
+        nodes.append(
+            dataclasses.replace(
+                called, kind=f"{len(stretch)} operators", detail=_most_common(stretch), target=stretch[-1].name
+            )
+        )
         renamed |= values
     return rewired(body, nodes, renamed), made
+
+
+def _stretches(body: Body, size: int, crossing: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Where to cut: about every ``size`` nodes, where the fewest values cross. Inputs and output stand alone."""
+    alone = [number for number, node in enumerate(body.nodes) if node.op in ("placeholder", "output")]
+    for before, end in itertools.pairwise((-1, *alone, len(body.nodes))):
+        start = before + 1
+        while end - start > 3 * size // 2:
+            ways = range(start + size // 2, start + 3 * size // 2)
+            cut = min(ways, key=lambda at: (crossing[at], abs(at - start - size)))
+            yield start, cut
+            start = cut
+        if start < end:
+            yield start, end
+        if end < len(body.nodes):
+            yield end, end + 1
+
+
+def _crossing(body: Body, used: Uses) -> list[int]:
+    """How many nodes before each place have a result that is used after it."""
+    number = {node.name: at for at, node in enumerate(body.nodes)}
+    steps = [0] * (len(body.nodes) + 2)
+    for node in body.nodes:
+        last = max((number.get(user, len(body.nodes)) for user, _ in used.get(node.name, ())), default=0)
+        if last > number[node.name]:
+            steps[number[node.name] + 1] += 1
+            steps[last + 1] -= 1
+    return list(itertools.accumulate(steps))
+
+
+def _most_common(nodes: Sequence[Node]) -> str:
+    """``23 add, 9 relu, …``."""
+    counts = Counter(node.kind for node in nodes).most_common()
+    return ", ".join(f"{count} {kind}" for kind, count in counts[:2]) + (", …" if len(counts) > 2 else "")

@@ -22,11 +22,8 @@ class Box:
     run: Run | None = None
     chips: tuple[str, ...] = ()
     """Names of side inputs that have no edge."""
-
-    @property
-    def weight(self) -> int:
-        """How many operators it stands for."""
-        return (self.inner.weight if self.inner else 1) * (self.run.count if self.run else 1)
+    weight: int = 1
+    """How many operators it stands for, be it open or closed."""
 
 
 @dataclass(frozen=True)
@@ -79,11 +76,6 @@ class Level:
     def inputs(self) -> int:
         """How many pins it has."""
         return len(self.names)
-
-    @property
-    def weight(self) -> int:
-        """How many operators run in it."""
-        return sum(box.weight for box in self.boxes)
 
     def spine(self) -> tuple[Edge, ...]:
         """The edges of the main path, from its start to its end."""

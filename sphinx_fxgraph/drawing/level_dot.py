@@ -15,6 +15,12 @@ from sphinx_fxgraph.drawing.level import BOUNDARY, Level, Port
 SPINE_WEIGHT = 100
 PORT = 2
 """Width and height of a port's cell, in points (1 point is 1 user unit of the drawing)."""
+_PIN = 14
+"""Width that an end of the level takes, so that two of them can be told apart."""
+_ROOM = 3
+"""Graphviz sees every box larger by this much on each side, ..."""
+_ROOM_BESIDE = 7
+"""... and an open one by that much across the flow, so that no edge runs along a border or around a corner."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +31,8 @@ class Extent:
     height: float
     inputs: tuple[float, ...] | None = None
     outputs: tuple[float, ...] = ()
+    stack: float = 0.0
+    """What is empty of it at its left, where the sheets of a stack stand out at its right."""
 
 
 def level_dot(level: Level, extents: Sequence[Extent], notes: Sequence[tuple[float, float]]) -> str:
@@ -42,20 +50,21 @@ def digest(dot: str) -> str:
 
 def _lines(level: Level, extents: Sequence[Extent], notes: Sequence[tuple[float, float]]) -> Iterator[str]:
     yield "digraph {"
-    yield "graph [rankdir=TB nodesep=0.18 ranksep=0.26]"
+    yield "graph [rankdir=TB nodesep=0.12 ranksep=0.22]"
     yield 'node [shape=box fixedsize=true label=""]'
     yield "edge [arrowhead=none]"
     for index, extent in enumerate(extents):
         if extent.inputs is None:
-            yield f"n{index} [width={extent.width / 72:.4f} height={extent.height / 72:.4f}]"
+            size = f"width={(extent.width + 2 * _ROOM) / 72:.4f} height={(extent.height + 2 * _ROOM) / 72:.4f}"
+            yield f"n{index} [{size}]"
         else:
             yield f"n{index} [shape=plain fixedsize=false margin=0 label=<{_table(extent)}>]"
     for letter, count, rank in (("i", level.inputs, "source"), ("o", level.outputs, "sink")):
         if count:
-            ends = " ".join(f"{letter}{k} [shape=point width=0.01 height=0.01]" for k in range(count))
+            ends = " ".join(f"{letter}{k} [width={_PIN / 72:.4f} height=0.01]" for k in range(count))
             yield f"{{rank={rank} {ends}}}"
     for index, (edge, (width, height)) in enumerate(zip(level.edges, notes, strict=True)):
-        weight = SPINE_WEIGHT if edge.spine else 0 if edge.weak else 1
+        weight = SPINE_WEIGHT if edge.spine else 1
         note = f" label=<{_TABLE}<TR>{_cell(round(width), round(height))}</TR></TABLE>>" if width else ""
         tail, head = _end(edge.tail, extents, "i", "o", "s"), _end(edge.head, extents, "o", "i", "n")
         yield f"{tail} -> {head} [id={index} weight={weight}{note}]"
@@ -64,30 +73,31 @@ def _lines(level: Level, extents: Sequence[Extent], notes: Sequence[tuple[float,
 
 def _end(port: Port, extents: Sequence[Extent], boundary: str, letter: str, side: str) -> str:
     if port.box == BOUNDARY:
-        return f"{boundary}{port.number}"
+        return f"{boundary}{port.number}:{side}"
     opened = extents[port.box].inputs is not None
     return f"n{port.box}:{letter}{port.number}:{side}" if opened else f"n{port.box}"
 
 
 def _table(extent: Extent) -> str:
-    inner = round(extent.height) - 2 * PORT
+    width = round(extent.width) + 2 * _ROOM_BESIDE
+    inner = round(extent.height) + 2 * (_ROOM - PORT)
     return (
-        f"{_TABLE}{_ports('i', extent.inputs or (), extent.width)}"
-        f"<TR>{_cell(round(extent.width), inner)}</TR>{_ports('o', extent.outputs, extent.width)}</TABLE>"
+        f"{_TABLE}{_ports('i', extent.inputs or (), width)}"
+        f"<TR>{_cell(width, inner)}</TR>{_ports('o', extent.outputs, width)}</TABLE>"
     )
 
 
-def _ports(letter: str, positions: Sequence[float], width: float) -> str:
-    """A row as wide as the box, with a small cell at each position."""
+def _ports(letter: str, positions: Sequence[float], width: int) -> str:
+    """A row as wide as the box with its room, with a small cell at each position."""
     cells, at = [], 0
     for x, number in sorted((x, number) for number, x in enumerate(positions)):
-        left = max(at, min(round(x) - PORT // 2, round(width) - PORT))
+        left = max(at, min(round(x) + _ROOM_BESIDE - PORT // 2, width - PORT))
         if left > at:
             cells.append(_cell(left - at, PORT))
         cells.append(_cell(PORT, PORT, f' PORT="{letter}{number}"'))
         at = left + PORT
-    if at < round(width):
-        cells.append(_cell(round(width) - at, PORT))
+    if at < width:
+        cells.append(_cell(width - at, PORT))
     return f"<TR><TD>{_TABLE}<TR>{''.join(cells)}</TR></TABLE></TD></TR>"
 
 

@@ -62,6 +62,8 @@ class _Builder:
         self.shown = shown
         self.record = shown.record
         self.opened = opened
+        self.weights: dict[str, int] = {}
+        """How many operators run in a body."""
         self.built: dict[tuple[str, tuple[Level | None, ...]], Level] = {}
 
     def level(self, name: str, key: Key, ages: Sequence[int]) -> Level:
@@ -105,7 +107,14 @@ class _Builder:
     def _box(self, body: Body, name: str, node: Node, inner: Level | None) -> Box:
         run = self.shown.runs.get((name, node.name))
         results = (run.tensors if run else ()) or self._results(body, node)
-        return Box(node, results, inner, run, self.shown.chips.get((name, node.name), ()))
+        return Box(node, results, inner, run, self.shown.chips.get((name, node.name), ()), self._weight(name, node))
+
+    def _weight(self, name: str, node: Node) -> int:
+        run = self.shown.runs.get((name, node.name))
+        if node.body and node.body not in self.weights:
+            inside = self.record.bodies[node.body].nodes
+            self.weights[node.body] = sum(self._weight(node.body, inner) for inner in inside)
+        return (self.weights[node.body] if node.body else 1) * (run.count if run else 1)
 
     def _results(self, body: Body, node: Node) -> tuple[TensorMeta, ...]:
         if not node.body:

@@ -26,7 +26,8 @@ class Likeness:
             return (node.op, node.kind, node.type, self.body(node.body))
         target = "" if node.op in ("call_module", "get_attr") else node.target
         shapes = (node.outputs, _shapes(node.parameters), _shapes(node.buffers))
-        return (node.op, node.kind, node.type, target, node.config, node.body, shapes, node.marks, node.inplace)
+        marks = [mark for mark in node.marks if mark != "dead"]  # what the last step of a loop leaves unused
+        return (node.op, node.kind, node.type, target, node.config, node.body, shapes, tuple(marks), node.inplace)
 
     def body(self, name: str) -> Hashable:
         """What the body called ``name`` has in common with those like it; of use with ``loose``."""

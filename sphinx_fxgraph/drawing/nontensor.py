@@ -60,14 +60,15 @@ def _without(body: Body, removed: Mapping[str, Node]) -> Body:
 
 
 def _chip(node: Node, removed: Mapping[str, Node]) -> str:
-    """What stands at a consumer: the operators that the removed chains to it start with."""
+    """What stands at a consumer: what the removed chains to it start with, ``shape`` or ``size``."""
     kinds: dict[str, None] = {}
     todo: list[Value] = [value for value in node.inputs if value.node in removed]
     seen = set(todo)
     while todo:
         source = removed[todo.pop().node]
-        kinds |= dict.fromkeys([source.kind] if source.kind != "getitem" else [])
         more = [value for value in source.inputs if value.node in removed and value not in seen]
+        if not any(value.node in removed for value in source.inputs):
+            kinds[source.detail if source.kind == "getattr" else source.kind] = None
         seen.update(more)
         todo += more
     names = list(kinds)[::-1]

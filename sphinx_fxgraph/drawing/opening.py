@@ -44,8 +44,8 @@ def _calls(shown: Shown, call: _Call) -> Iterator[_Call]:
     for node in shown.record.bodies[call.body].nodes:
         if node.body and shown.record.bodies[node.body].nodes:
             key = (*call.key, node.name)
-            if node.op == GROUP:
-                yield _Call(key, call.path, call.depth, node.body)
+            if node.op == GROUP:  # the members of a run are as deep as the run, those of a stretch one level deeper
+                yield _Call(key, call.path, call.depth + bool(node.target), node.body)
             else:
                 yield _Call(key, join(call.path, node.name), call.depth + 1, node.body)
 
