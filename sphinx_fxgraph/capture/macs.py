@@ -81,10 +81,8 @@ def _formula(func: Operator) -> Callable[..., int] | None:
     name = getattr(packet, "__name__", "")
     if name.startswith("_scaled_dot_product_") and "backward" not in name:
         return _attention
-    if name == "mkldnn_rnn_layer":
-        return _recurrent
     formula: Callable[..., int] | None = flop_registry.get(packet)
-    return formula
+    return formula or _UNREGISTERED.get(name)
 
 
 def _attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *_: Any, **__: Any) -> int:
@@ -95,3 +93,14 @@ def _attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *_: 
 def _recurrent(sequence: torch.Tensor, weight: torch.Tensor, recurrent: torch.Tensor, *_: Any, **__: Any) -> int:
     """A layer of an LSTM, which the CPU runs as one operator: two products a step."""
     return 2 * math.prod(sequence.shape[:-1]) * (weight.numel() + recurrent.numel())
+
+
+_UNREGISTERED: dict[str, Callable[..., int]] = {
+    "mkldnn_rnn_layer": _recurrent,
+    "mv": lambda matrix, *_, **__: 2 * matrix.numel(),
+    "addmv": lambda _, matrix, *__, **___: 2 * matrix.numel(),
+    "dot": lambda vector, *_, **__: 2 * vector.numel(),
+    "addbmm": lambda _, left, right, *__, **___: 2 * left.numel() * right.shape[-1],
+    "_trilinear": lambda left, weight, *_, **__: 2 * left.shape[0] * weight.numel(),  # nn.Bilinear
+}
+"""Products that torch's counter does not know."""
