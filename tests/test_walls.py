@@ -23,7 +23,7 @@ RANK = {
         (
             ("spec",),
             ("record",),
-            ("backward", "numbers", "sources"),
+            ("backward", "diff", "numbers", "sources"),
             ("capture",),
             ("store",),
             ("runner",),
