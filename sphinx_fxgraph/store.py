@@ -12,14 +12,53 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Mapping
+import time
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any, NotRequired, Protocol, TypedDict
+
+import msgspec
 
 from sphinx_fxgraph.record import Record, RecordError
 
-if TYPE_CHECKING:
-    from sphinx_fxgraph.spec import GraphSpec
+_OURS = re.compile(r"(.+-[0-9a-f]{8})(\.json|\.dot|\.layout\.json)")
+_TEMPORARY = re.compile(r"\..+\.[0-9a-f]{16}\.tmp")
+_DAY = 86_400
+"""Seconds: no build writes a file for longer, so that a temporary file of this age is left from one that was killed."""
+
+_Number = Annotated[float, msgspec.Meta(ge=-1e6, le=1e6)]
+_Point = Annotated[list[_Number], msgspec.Meta(min_length=2, max_length=2)]
+
+
+class _Level(TypedDict):
+    """Coordinates as `sphinx_fxgraph.drawing.layout` gives them. Anyone may have written the file: all is checked."""
+
+    size: _Point
+    nodes: dict[str, _Point]
+    edges: dict[str, list[_Number]]
+    notes: NotRequired[dict[str, _Point]]
+
+
+class _Layout(TypedDict):
+    levels: dict[str, _Level]
+
+
+class Key(Protocol):
+    """What files belong to: a `GraphSpec`, for example."""
+
+    @property
+    def id(self) -> str:
+        """Hexadecimal digits that no other key has."""
+        ...
+
+    @property
+    def label(self) -> str:
+        """A name for people."""
+        ...
+
+    def to_dict(self) -> Mapping[str, Any]:
+        """The same as plain data."""
+        ...
 
 
 class Store:
@@ -36,33 +75,31 @@ class Store:
         self.complaints: list[str] = []
         """What could not be written and why, each once; what was captured is still good for this build."""
 
-    def record(self, spec: GraphSpec) -> Record | None:
+    def record(self, spec: Key) -> Record | None:
         """The record of exactly this spec, be it stale or of an older format; None if there is none to read."""
         try:
-            record = Record.from_json(self._path(spec, ".json").read_bytes())
+            record = Record.from_json(_read(self._path(spec, ".json")))
         except (OSError, RecordError):
             return None
         # The name holds only a part of the id, and anyone may rename a file.
         return record if _canonical(record.spec) == _canonical(spec.to_dict()) else None
 
-    def layouts(self, spec: GraphSpec) -> dict[str, dict[str, Any]]:
+    def layouts(self, spec: Key) -> dict[str, dict[str, Any]]:
         """The coordinates of the levels that were laid out before, by the digest of their DOT."""
         try:
-            levels = json.loads(self._path(spec, ".layout.json").read_bytes())["levels"]
-        except (OSError, ValueError, TypeError, KeyError, RecursionError):
+            found = msgspec.json.decode(_read(self._path(spec, ".layout.json")), type=_Layout)
+        except (OSError, msgspec.MsgspecError, UnicodeError, RecursionError):
             return {}
-        if not isinstance(levels, dict):
-            return {}
-        return {digest: level for digest, level in levels.items() if isinstance(level, dict)}
+        return {digest: {**level} for digest, level in found["levels"].items()}
 
-    def put_record(self, spec: GraphSpec, record: Record) -> bool:
+    def put_record(self, spec: Key, record: Record) -> bool:
         """Keep a record, unless the one that is here differs in nothing but ``made_by``. Whether it was written."""
         old = self.record(spec)
         if old is not None and old.digest == record.digest:
             return False
         return self._write(self._path(spec, ".json"), record.to_json())
 
-    def put_drawing(self, spec: GraphSpec, dot: str, layouts: Mapping[str, Mapping[str, Any]], engine: str) -> bool:
+    def put_drawing(self, spec: Key, dot: str, layouts: Mapping[str, Mapping[str, Any]], engine: str) -> bool:
         """Keep the DOT of all levels and their coordinates. Whether anything was written.
 
         Args:
@@ -76,9 +113,30 @@ class Store:
         wrote = [self._write(self._path(spec, ".dot"), dot), self._write(self._path(spec, ".layout.json"), text)]
         return any(wrote)
 
-    def _path(self, spec: GraphSpec, suffix: str) -> Path:
-        name = re.sub(r"[^A-Za-z0-9._]+", "-", spec.label).strip("-.")[:64] or "model"
-        return self.folder / f"{name}-{spec.id[:8]}{suffix}"
+    def orphans(self, used: Iterable[Key]) -> list[Path]:
+        """Files that belong to none of the specs, and what a killed build has left; no file that is not ours."""
+        kept = {_stem(spec) for spec in used}
+        found = []
+        with contextlib.suppress(OSError):  # no folder, no orphans
+            for path in sorted(self.folder.iterdir()):
+                ours = _OURS.fullmatch(path.name)
+                if (ours and ours[1] not in kept and _is_ours(path, ours[2])) or _is_left(path):
+                    found.append(path)
+        return found
+
+    def prune(self, used: Iterable[Key]) -> list[Path]:
+        """Remove the orphans; the files that are gone."""
+        gone = []
+        for path in self.orphans(used) if self.writable else ():
+            try:
+                path.unlink()
+                gone.append(path)
+            except OSError as error:
+                self._complain(f"cannot remove {path}: {error.strerror or error}")
+        return gone
+
+    def _path(self, spec: Key, suffix: str) -> Path:
+        return self.folder / f"{_stem(spec)}{suffix}"
 
     def _write(self, path: Path, text: str) -> bool:
         data = text.encode("utf-8", "replace")
@@ -93,11 +151,44 @@ class Store:
         except OSError as error:
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
-            complaint = f"cannot write to {self.folder}: {error.strerror or error}"
-            if complaint not in self.complaints:
-                self.complaints.append(complaint)
+            self._complain(f"cannot write to {self.folder}: {error.strerror or error}")
             return False
         return True
+
+    def _complain(self, complaint: str) -> None:
+        if complaint not in self.complaints:
+            self.complaints.append(complaint)
+
+
+def _stem(spec: Key) -> str:
+    name = re.sub(r"[^A-Za-z0-9._]+", "-", spec.label).strip("-.")[:64] or "model"
+    return f"{name}-{spec.id[:8]}"
+
+
+def _read(path: Path) -> bytes:
+    if not path.is_file():  # a pipe would be waited for
+        raise FileNotFoundError(path)
+    return path.read_bytes()
+
+
+def _is_ours(path: Path, suffix: str) -> bool:
+    """Whether a file with a name of ours holds what we write, of whichever version."""
+    try:
+        data = _read(path)
+        if suffix == ".dot":
+            return not data or data.startswith(b"digraph")
+        keys = {".json": {"schema", "spec"}, ".layout.json": {"engine", "levels"}}[suffix]
+        return keys <= msgspec.json.decode(data, type=dict[str, msgspec.Raw]).keys()
+    except (OSError, msgspec.MsgspecError, UnicodeError, RecursionError):
+        return False
+
+
+def _is_left(path: Path) -> bool:
+    """Whether it is a temporary file that nobody will move into place any more."""
+    try:
+        return bool(_TEMPORARY.fullmatch(path.name)) and time.time() - path.stat().st_mtime > _DAY
+    except OSError:
+        return False
 
 
 def _same(path: Path, data: bytes) -> bool:

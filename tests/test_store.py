@@ -18,7 +18,15 @@ from sphinx_fxgraph.store import Store
 
 SPEC = GraphSpec.parse("pkg.nets:UNet(depth=3)", "1, 3, 16, 16", leaf="Conv*")
 RECORD = Record(spec=SPEC.to_dict(), tracer="symbolic", output="f32[1, 2]", made_by={"python": "3.11.7"})
-LAYOUTS = {"b" * 64: {"width": 1.5, "nodes": [[0, 1]]}, "a" * 64: {"width": 2.0, "nodes": []}}
+LAYOUTS = {
+    "b" * 20: {"size": [1.5, 30.0], "nodes": {"n0": [0.0, 1.0]}, "edges": {}},
+    "a" * 20: {
+        "size": [2.0, 9.5],
+        "nodes": {"n0": [0.0, 1.0], "i0": [1.0, 0.0]},
+        "edges": {"0": [0.0, 1.0, 0.5, 1.0, 0.5, 1.0, 1.0, 0.0]},
+        "notes": {"0": [3.0, 4.0]},
+    },
+}
 
 
 def files(folder: Path) -> list[str]:
@@ -85,7 +93,7 @@ def test_a_drawing_is_written_again_only_if_it_differs(tmp_path: Path) -> None:
 def test_each_level_has_a_line_of_the_layout(tmp_path: Path) -> None:
     Store(tmp_path).put_drawing(SPEC, "", LAYOUTS, "dot")
     text = next(tmp_path.glob("*.layout.json")).read_text()
-    assert [line[1:9] for line in text.splitlines() if '"width"' in line] == ["a" * 8, "b" * 8]
+    assert [line[1:9] for line in text.splitlines() if '"size"' in line] == ["a" * 8, "b" * 8]
 
 
 def test_a_failure_is_kept_like_a_record(tmp_path: Path) -> None:
@@ -125,6 +133,7 @@ def test_a_file_under_the_name_of_another_spec_serves_nobody(tmp_path: Path) -> 
         b"\xff\x00",
         b'{"levels": []}',
         b'{"levels": {"a": 1}}',
+        b'{"levels": {"a": {}}, "schema": 1}',
         b"version https://git-lfs",
     ],
 )
@@ -140,6 +149,80 @@ def test_a_torn_or_foreign_file_is_a_miss_and_is_replaced(tmp_path: Path, conten
     assert store.put_drawing(SPEC, "digraph {}\n", LAYOUTS, "dot")
     assert store.record(SPEC) == RECORD
     assert store.layouts(SPEC) == LAYOUTS
+
+
+@pytest.mark.parametrize(
+    "level",
+    [
+        {"size": [1, 2], "nodes": {}},
+        {"size": [1], "nodes": {}, "edges": {}},
+        {"size": [1, "2"], "nodes": {}, "edges": {}},
+        {"size": [1, 1e300], "nodes": {}, "edges": {}},
+        {"size": [1, 2], "nodes": {"n0": [0, 1, 2]}, "edges": {}},
+        {"size": [1, 2], "nodes": [[0, 1]], "edges": {}},
+        {"size": [1, 2], "nodes": {}, "edges": {"0": ["<script>"]}},
+        {"size": [1, 2], "nodes": {}, "edges": {}, "notes": {"0": None}},
+    ],
+)
+def test_coordinates_that_are_none_are_a_miss(tmp_path: Path, level: object) -> None:
+    store = Store(tmp_path)
+    store.put_drawing(SPEC, "digraph {}\n", LAYOUTS, "dot")
+    (path,) = tmp_path.glob("*.layout.json")
+    path.write_text(json.dumps({"engine": "dot", "levels": {**LAYOUTS, "c": level}}))
+    assert store.layouts(SPEC) == {}
+    assert store.put_drawing(SPEC, "digraph {}\n", LAYOUTS, "dot")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes")
+def test_a_pipe_in_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / f"UNet-{SPEC.id[:8]}.json")
+    assert Store(tmp_path).record(SPEC) is None
+    assert Store(tmp_path).orphans([]) == []
+
+
+# -- orphans
+
+
+def test_files_of_no_spec_are_orphans_and_can_be_removed(tmp_path: Path) -> None:
+    other = GraphSpec.parse("pkg.nets:UNet(depth=4)", "1, 3, 16, 16")
+    store = Store(tmp_path)
+    for spec in (SPEC, other):
+        store.put_record(spec, dataclasses.replace(RECORD, spec=spec.to_dict()))
+        store.put_drawing(spec, "digraph {}\n", LAYOUTS, "dot")
+    assert store.orphans([SPEC, other]) == []
+    names = [f"UNet-{other.id[:8]}{suffix}" for suffix in (".dot", ".json", ".layout.json")]
+    assert [path.name for path in store.orphans([SPEC])] == names
+    assert Store(tmp_path, writable=False).prune([SPEC]) == []
+    assert [path.name for path in store.prune([SPEC])] == names
+    assert len(files(tmp_path)) == 3
+    assert store.record(SPEC) == RECORD
+
+
+def test_what_is_not_ours_is_no_orphan(tmp_path: Path) -> None:
+    foreign = {
+        "notes-0123abcd.json": '{"my": "notes"}',
+        "notes-0123abcd.dot": "graph of mine",
+        "notes-0123abcd.layout.json": "[]",
+        "README.md": "what this is",
+        "UNet-v1.json": RECORD.to_json(),
+        ".gitignore": "",
+        "torn-0123abcd.json": "{",
+    }
+    for name, text in foreign.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "folder-0123abcd.json").mkdir()
+    (tmp_path / "newer-0123abcd.json").write_text('{"schema": 99, "spec": {}, "surprise": []}')
+    assert [path.name for path in Store(tmp_path).orphans([])] == ["newer-0123abcd.json"]
+    assert Store(tmp_path / "none").orphans([]) == []
+
+
+def test_the_temporary_file_of_a_killed_build_is_removed_and_that_of_a_running_one_is_not(tmp_path: Path) -> None:
+    old, new = (tmp_path / f".UNet-0123abcd.json.{digit * 16}.tmp" for digit in "ab")
+    for path in (old, new):
+        path.touch()
+    os.utime(old, (0, 0))
+    assert Store(tmp_path).prune([]) == [old]
+    assert files(tmp_path) == [new.name]
 
 
 def test_a_folder_in_place_of_a_file_is_a_miss_and_a_complaint(tmp_path: Path) -> None:

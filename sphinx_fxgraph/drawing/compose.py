@@ -153,6 +153,15 @@ def scene(job: Job) -> Frame:
     return job.composer.scene()
 
 
+def _answers(level: Level, found: Coordinates) -> bool:
+    """Whether coordinates have all that a level needs: they may come from a file that anyone has written."""
+    names = {f"n{index}" for index in range(len(level.boxes))}
+    names |= {f"i{k}" for k in range(level.inputs)} | {f"o{k}" for k in range(level.outputs)}
+    edges = {str(index) for index in range(len(level.edges))}
+    curves = all(len(flat) % 6 == 2 for flat in found["edges"].values())
+    return names <= found["nodes"].keys() and edges >= found["edges"].keys() | found.get("notes", {}).keys() and curves
+
+
 @dataclass(frozen=True)
 class _Opened:
     """An open box: its extent with the stack of a run, how far its frame stands in it, and where its title starts.
@@ -202,7 +211,7 @@ class _Composer:
         dot = level_dot(level, extents, notes)
         key = digest(dot)
         self.dots[key] = dot
-        if key in self.layouts:
+        if key in self.layouts and _answers(level, self.layouts[key]):
             pads = _MARGIN if level is self.root else self.pads
             self.placed[level] = place(level, extents, notes, self.layouts[key], pads)
         else:
