@@ -1,0 +1,114 @@
+"""transformers' models by their type: the default configuration with two layers, and what such a model may take."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from transformers import AutoModel, PretrainedConfig
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+from transformers.models.auto.modeling_auto import MODEL_MAPPING, MODEL_MAPPING_NAMES
+
+if TYPE_CHECKING:
+    from torch import nn
+
+_LAYERS = (
+    "num_hidden_layers",
+    "num_layers",
+    "n_layer",
+    "n_layers",
+    "encoder_layers",
+    "decoder_layers",
+    "num_encoder_layers",
+    "num_decoder_layers",
+    "depth",
+)
+
+
+def kinds() -> Iterator[str]:
+    """All types that have a base model."""
+    yield from sorted(MODEL_MAPPING_NAMES)
+
+
+def build(kind: str) -> nn.Module:
+    """The base model of a type, two layers of it; with all layers where that configuration is none."""
+    cls = CONFIG_MAPPING[kind]
+    try:
+        model = AutoModel.from_config(cls(**_small(cls)))
+    except Exception:  # noqa: BLE001 - a configuration that must have its own number of layers
+        model = AutoModel.from_config(cls())
+    model.config.use_cache = False
+    return model
+
+
+def _small(cls: type[PretrainedConfig]) -> dict[str, Any]:
+    """The arguments of a configuration that make it shallow."""
+    default = cls()
+    small: dict[str, Any] = {
+        name: 2 for name in _LAYERS if isinstance(getattr(default, name, None), int) and getattr(default, name) > 2
+    }
+    for name, inner in getattr(cls, "sub_configs", {}).items():
+        value = getattr(default, name, None)
+        if isinstance(value, PretrainedConfig) and inner.__name__ != "AutoConfig":
+            small[name] = {**value.to_diff_dict(), **_small(type(value))}
+    return small
+
+
+def inputs(kind: str) -> list[str]:
+    """Texts of inputs, the likeliest first."""
+    cls = CONFIG_MAPPING[kind]
+    config = cls()
+    models = MODEL_MAPPING[cls]
+    model = models[0] if isinstance(models, tuple) else models
+    names = set(inspect.signature(model.forward).parameters)
+    main = model.main_input_name
+    extra = ""
+    if "decoder_input_ids" in names:
+        extra = f", decoder_input_ids={_ids(config)}"
+    texts = []
+    if "input_ids" in names:
+        pixels = [f", pixel_values={text}" for text in _pixels(config)] if "pixel_values" in names else []
+        texts += [f"input_ids={_ids(config)}{pixel}{extra}" for pixel in ["", *pixels]]
+    if main == "pixel_values" or "pixel_values" in names:
+        texts += [f"pixel_values={text}" for text in _pixels(config)]
+    if main == "input_values" or "input_values" in names:
+        texts += [f"input_values=f32[1, 16000]{extra}"]
+        texts += [f"input_values=f32[1, {_dim(config, 'max_length', 1024)}, {_dim(config, 'num_mel_bins', 128)}]"]
+    if main == "input_features" or "input_features" in names:
+        bins = _dim(config, "num_mel_bins", _dim(config, "feature_size", 80))
+        texts += [f"input_features=f32[1, {bins}, 3000]{extra}", f"input_features=f32[1, 100, {bins}]{extra}"]
+    if "past_values" in names:
+        texts += [f"past_values=f32[1, {_dim(config, 'context_length', 32)}, {_dim(config, 'num_input_channels', 1)}]"]
+    return list(dict.fromkeys(texts)) or ["1, 3, 224, 224"]
+
+
+def _ids(config: PretrainedConfig) -> str:
+    text = config.get_text_config() if hasattr(config, "get_text_config") else config
+    size = _dim(text, "vocab_size", _dim(config, "vocab_size", 1000))
+    return f"i64[1, 16] < {size}"
+
+
+def _pixels(config: PretrainedConfig) -> list[str]:
+    """Images of the size that the configuration, or the part of it for images, names."""
+    inner = next(
+        (value for name in ("vision_config", "backbone_config") if (value := getattr(config, name, None))), config
+    )
+    size = getattr(inner, "image_size", None) or getattr(config, "image_size", None) or 224
+    if isinstance(size, dict):
+        size = [size.get("height", 224), size.get("width", 224)]
+    height, width = size if isinstance(size, list | tuple) and len(size) == 2 else (size, size)
+    if not isinstance(height, int):
+        height = width = 224
+    channels = _dim(inner, "num_channels", 3)
+    frames = _dim(config, "num_frames", 8)
+    return [
+        f"f32[1, {channels}, {height}, {width}]",
+        f"f32[1, {frames}, {channels}, {height}, {width}]",
+        "f32[1, 3, 512, 512]",
+    ]
+
+
+def _dim(config: PretrainedConfig, name: str, otherwise: int) -> int:
+    value = getattr(config, name, None)
+    return value if isinstance(value, int) and value > 0 else otherwise
