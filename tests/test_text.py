@@ -111,6 +111,12 @@ def test_facts_tell_trainable_parameters_apart() -> None:
     assert facts(frozen)[-1] == "one path, as run"
 
 
+def test_the_facts_say_why_a_graph_is_one_path_and_where() -> None:
+    verdict = Verdict("path", "a branch asks for a value. See the documentation of torch.fx", "zoo/branch.py", 23)
+    told = facts(Record(spec={}, tracer="observed", verdict=verdict))
+    assert told == ("one path, as run (zoo/branch.py:23: a branch asks for a value)",)
+
+
 def test_only_what_is_known_is_a_fact() -> None:
     assert facts(FAILED) == ()
     net = NET.bodies["Net"]

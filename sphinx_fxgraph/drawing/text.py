@@ -8,7 +8,7 @@ from itertools import chain
 from sphinx_fxgraph.drawing.rows import Row, Rows, body_paths, format_shape, format_shapes, node_rows
 from sphinx_fxgraph.drawing.units import PLAIN, Units
 from sphinx_fxgraph.numbers import macs_of, tied_parameters
-from sphinx_fxgraph.record import Body, Node, Record, TensorMeta, Value, join
+from sphinx_fxgraph.record import Body, Node, Record, TensorMeta, Value, Verdict, join
 
 __all__ = [
     "Row",
@@ -41,8 +41,16 @@ def facts(record: Record, units: Units = PLAIN) -> tuple[str, ...]:
         parts.append(units.macs(macs) + (" with norms and pooling" if units.convention == "all" else ""))
     parts += filter(None, [shapes(record)])
     if record.verdict:
-        parts.append(_VERDICTS.get(record.verdict.kind, record.verdict.kind))
+        parts.append(_verdict(record.verdict))
     return tuple(parts)
+
+
+def _verdict(verdict: Verdict) -> str:
+    """Whether the graph holds for every input value; if not, the place and the first sentence of the reason."""
+    words = _VERDICTS.get(verdict.kind, verdict.kind)
+    reason = verdict.reason.partition(". ")[0]
+    why = ": ".join(filter(None, (f"{verdict.file}:{verdict.line}" if verdict.file else "", reason)))
+    return f"{words} ({why})" if why else words
 
 
 def _about_parameters(record: Record, units: Units) -> Iterator[str]:
