@@ -91,11 +91,11 @@ def _fill_behind(run: Run, behind: fxgraph_tables) -> None:
             told += _outline(dataclasses.replace(record, root="", bodies={}))
     columns = tables.DEFAULT if behind["table"] is None else behind["table"]
     if columns and _is_html(run):
-        if table := tables.html_table(record, behind["prefix"], columns):
+        if table := tables.html_table(record, behind["prefix"], columns, run.config.units):
             behind += table
             told.append(behind)
     elif columns:
-        told += tables.plain_tables(record, columns)
+        told += tables.plain_tables(record, columns, run.config.units)
     behind.parent.replace(behind, told)
 
 

@@ -10,6 +10,8 @@ from sphinx import addnodes
 
 from sphinx_fxgraph.drawing.rows import Row, Rows, node_rows
 from sphinx_fxgraph.drawing.svg import anchor
+from sphinx_fxgraph.drawing.units import Units
+from sphinx_fxgraph.numbers import macs_of
 from sphinx_fxgraph.record import Record, join
 
 COLUMNS = (
@@ -24,7 +26,7 @@ COLUMNS = (
     "MACs",
     "connected to",
 )
-DEFAULT = tuple(column for column in COLUMNS if column not in ("parameters", "MACs"))
+DEFAULT = COLUMNS
 
 _WIDEST = 32
 """Characters of a column, where a writer goes by characters."""
@@ -51,7 +53,7 @@ def parse_columns(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(known[column.lower()] for column in asked))
 
 
-def html_table(record: Record, prefix: str, columns: Sequence[str]) -> nodes.table | None:
+def html_table(record: Record, prefix: str, columns: Sequence[str], units: Units) -> nodes.table | None:
     """One table with a heading for each body, its rows linked with the drawing and with each other."""
     groups = node_rows(record)
     body = nodes.tbody()
@@ -60,19 +62,19 @@ def html_table(record: Record, prefix: str, columns: Sequence[str]) -> nodes.tab
             heading = nodes.paragraph("", "", *_heading(group, record.bodies[group.body].type))
             body += nodes.row("", nodes.entry("", heading, morecols=len(columns) - 1), classes=["fxg-body"])
         for row in group.rows:
-            cells = [_entry(column, *_linked(column, row, prefix)) for column in columns]
+            cells = [_entry(column, *_linked(column, row, prefix, units)) for column in columns]
             cells[0] += _anchors(row, group, prefix)
             body += nodes.row("", *cells, ids=[anchor(f"{prefix}-row", row.path)])
     return _table(columns, body, ["fxg-nodes"]) if groups else None
 
 
-def plain_tables(record: Record, columns: Sequence[str]) -> Iterator[nodes.Element]:
+def plain_tables(record: Record, columns: Sequence[str], units: Units) -> Iterator[nodes.Element]:
     """A heading and a table for each body: not every writer can let a cell span columns."""
     groups = node_rows(record)
     for group in groups:
         if len(groups) > 1:
             yield nodes.paragraph("", "", nodes.strong("", "", *_heading(group, record.bodies[group.body].type)))
-        texts = [[_TEXTS[column](row) for column in columns] for row in group.rows]
+        texts = [[_TEXTS[column](row, units) for column in columns] for row in group.rows]
         body = nodes.tbody()
         for row in texts:
             cells = (_entry(column, nodes.Text(text)) for column, text in zip(columns, row, strict=True))
@@ -96,21 +98,33 @@ def _entry(column: str, *content: nodes.Node) -> nodes.entry:
 # -- what stands in a cell
 
 
-_TEXTS: dict[str, Callable[[Row], str]] = {
-    "name": lambda row: row.name,
-    "op": lambda row: f"{row.op} {row.kind}" if row.type else row.op,
-    "target": lambda row: row.target,
-    "arguments": lambda row: row.arguments,
-    "input shape": lambda row: row.input_shape,
-    "output shape": lambda row: row.output_shape,
-    "dtype": lambda row: row.dtype,
-    "parameters": lambda row: "" if row.parameters is None else f"{row.parameters:,}",
-    "MACs": lambda row: "" if row.macs is None else f"{row.macs:,}",
-    "connected to": lambda row: ", ".join(name for _, name in row.connected),
+def _parameters(row: Row, units: Units) -> str:
+    """How many, and which of them are another module's and not counted here."""
+    count = "" if row.parameters is None else units.count(row.parameters)
+    tied = ", ".join(f"{name} is {counted}" for name, counted in row.tied)
+    return f"{count} ({tied})" if tied else count
+
+
+def _macs(row: Row, units: Units) -> str:
+    macs = macs_of(row, units.convention)
+    return "" if macs is None else units.count(macs)
+
+
+_TEXTS: dict[str, Callable[[Row, Units], str]] = {
+    "name": lambda row, _: row.name,
+    "op": lambda row, _: f"{row.op} {row.kind}" if row.type else row.op,
+    "target": lambda row, _: row.target,
+    "arguments": lambda row, _: row.arguments,
+    "input shape": lambda row, _: row.input_shape,
+    "output shape": lambda row, _: row.output_shape,
+    "dtype": lambda row, _: row.dtype,
+    "parameters": _parameters,
+    "MACs": _macs,
+    "connected to": lambda row, _: ", ".join(name for _, name in row.connected),
 }
 
 
-def _linked(column: str, row: Row, prefix: str) -> list[nodes.Node]:
+def _linked(column: str, row: Row, prefix: str, units: Units) -> list[nodes.Node]:
     """The content of a cell, with links into the drawing, to other rows and to the API docs."""
     if column == "name":
         return [nodes.reference("", row.name, internal=True, refid=anchor(prefix, row.path), path=row.path)]
@@ -121,7 +135,7 @@ def _linked(column: str, row: Row, prefix: str) -> list[nodes.Node]:
         links = [nodes.reference("", name, internal=True, refid=anchor(rows, path)) for path, name in row.connected]
         cell: list[nodes.Node] = [part for link in links for part in (nodes.Text(", "), link)]
         return cell[1:]
-    return [nodes.Text(_TEXTS[column](row))]
+    return [nodes.Text(_TEXTS[column](row, units))]
 
 
 def _heading(group: Rows, type_: str) -> list[nodes.Node]:
