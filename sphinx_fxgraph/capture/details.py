@@ -113,8 +113,10 @@ def function_detail(node: fx.Node) -> str:
     kind = kind_of(short_name(node.target))
     if kind in _SHAPED:
         return ""
-    rest = [arg for arg in node.args if not _has_node(arg)]
-    named = {key: arg for key, arg in node.kwargs.items() if not _has_node(arg)}
+    rest = [arg for arg in node.args if not _has_node(arg) and not isinstance(arg, torch.device)]
+    named = {
+        key: arg for key, arg in node.kwargs.items() if not _has_node(arg) and not isinstance(arg, torch.device)
+    }  # a device is that of the capture
     if kind == "interpolate":
         return text(named.get("mode", rest[2] if len(rest) > 2 else "nearest")).strip("'")
     if "dropout" in kind:

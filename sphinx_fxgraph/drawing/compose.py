@@ -26,7 +26,7 @@ from sphinx_fxgraph.record import Record, join
 _TITLE = 24.0
 """Height of a frame's title."""
 _MARGIN = Pads(8, 8, 8, 8)
-_PADS = {"TB": Pads(14, 14, _TITLE, 2), "LR": Pads(_TITLE, 10, 6, 6)}
+_PADS = {"TB": Pads(12, 12, _TITLE, 2), "LR": Pads(_TITLE, 10, 6, 6)}
 _SECOND_LINE = 12.0
 """More height for the title of a run."""
 _ROUND_TITLE = 8.0

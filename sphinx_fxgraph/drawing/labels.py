@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sphinx_fxgraph.diff import SIGNS
 from sphinx_fxgraph.drawing import fonts
 from sphinx_fxgraph.drawing.level import Box
 from sphinx_fxgraph.drawing.shown import GROUP, Run
@@ -45,7 +46,7 @@ def label(box: Box) -> Label:
     """The label of a closed box or an operator."""
     node, closed = box.node, bool(box.node.body)
     kind, name = _names(node)
-    kind, name = fonts.shorten(kind, _MOST_CHARACTERS), fonts.shorten(name, _MOST_CHARACTERS)
+    kind, name = sign(node) + fonts.shorten(kind, _MOST_CHARACTERS), fonts.shorten(name, _MOST_CHARACTERS)
     detail, count = fonts.shorten(node.detail, _MOST_CHARACTERS), times(box.run)
     if box.run:
         name = span(node, box.run)
@@ -69,7 +70,7 @@ def label(box: Box) -> Label:
         shape=said,
         chips=chips,
         # Even, so that its middle, where edges end, is a whole unit.
-        width=2 * round((inner + 18) / 2 + 0.5),
+        width=2 * round((inner + 16) / 2 + 0.5),
         height=10 + 12 * lines + (CHIP_HEIGHT + 2 if chips else 0),
         closed=closed,
         stacked=bool(box.run),
@@ -82,7 +83,14 @@ def _names(node: Node) -> tuple[str, str]:
         return "output", ""
     if node.op in ("placeholder", "get_attr"):
         return node.name, node.kind
+    if node.op == GROUP:
+        return node.kind, title(node)
     return node.kind, node.name
+
+
+def sign(node: Node) -> str:
+    """What stands before the kind in a picture of a difference."""
+    return "".join(f"{SIGNS[mark]} " for mark in node.marks if mark in SIGNS)
 
 
 def times(run: Run | None) -> str:
@@ -101,8 +109,10 @@ def span(node: Node, run: Run) -> str:
 
 
 def title(node: Node) -> str:
-    """The attribute in a frame's title; a group of operators has none."""
-    return "" if node.op == GROUP else node.name
+    """The attribute in a frame's title; of a stretch of operators the first and the last."""
+    if node.op == GROUP:
+        return f"{fonts.shorten(node.name, 20)} … {fonts.shorten(node.target, 20)}" if node.target else ""
+    return node.name
 
 
 def title_width(box: Box) -> float:
@@ -110,7 +120,7 @@ def title_width(box: Box) -> float:
     parts = [
         12.0,
         fonts.mono(title(box.node), NAME_SIZE + 1),
-        fonts.sans(box.node.kind, KIND_SIZE, bold=True),
+        fonts.sans(sign(box.node) + box.node.kind, KIND_SIZE, bold=True),
         fonts.sans(times(box.run), KIND_SIZE, bold=True),
         fonts.mono(chip(box.chips), NAME_SIZE),
     ]

@@ -39,6 +39,21 @@ class Rectangle:
     right: float
     bottom: float
 
+    @property
+    def middle(self) -> Point:
+        """The point in its middle."""
+        return (self.left + self.right) / 2, (self.top + self.bottom) / 2
+
+    def holds(self, point: Point, room: float) -> bool:
+        """Whether a point is inside or nearer than ``room``."""
+        x, y = point
+        return self.left - room < x < self.right + room and self.top - room < y < self.bottom + room
+
+    def overlaps(self, other: Rectangle) -> bool:
+        """Whether the two share more than a border."""
+        across = self.left < other.right and other.left < self.right
+        return across and self.top < other.bottom and other.top < self.bottom
+
 
 @dataclass(frozen=True)
 class End:
@@ -72,7 +87,7 @@ class Lanes:
     """The lanes of one level.
 
     Args:
-        obstacles: all boxes, frames and texts.
+        obstacles: all boxes and frames.
         borders: the ends on the level's own borders, which do not come nearer to each other than `_APART`.
     """
 
@@ -102,7 +117,7 @@ class Lanes:
         beside = [box for box in others if box.bottom > top + 1 and box.top < bottom - 1]
         drawn = list(sampled(route))
         rooms = [(box, _CLEAR) for box in others] + [(box, -1.0) for box in (tail.box, head.box) if box]
-        if not beside and not any(_holds(box, point, room) for box, room in rooms for point in drawn):
+        if not beside and not any(box.holds(point, room) for box, room in rooms for point in drawn):
             return None
         low, high = _between(beside, drawn, top, bottom)
         for x in _lanes(tail.point[0], head.point[0], low, high):
@@ -144,10 +159,10 @@ class Lanes:
     ) -> bool:
         for segment in _segments(source, corners):
             wide, narrow, near = segment.box(_CLEAR), segment.box(-0.5), segment.box(_APART - 2)
-            if any(_overlap(wide, box) for box in others) or any(box and _overlap(narrow, box) for box in own):
+            if any(wide.overlaps(box) for box in others) or any(box and narrow.overlaps(box) for box in own):
                 return False
             if any(
-                _overlap(near, box)
+                near.overlaps(box)
                 for taken, box in self.taken
                 if taken.is_along() == segment.is_along() and taken.source != source
             ):
@@ -185,31 +200,22 @@ def _segments(source: object, corners: Sequence[Point]) -> list[_Segment]:
     return [_Segment(source, one, two) for one, two in itertools.pairwise(corners) if one != two]
 
 
-def _overlap(one: Rectangle, other: Rectangle) -> bool:
-    return one.left < other.right and other.left < one.right and one.top < other.bottom and other.top < one.bottom
-
-
-def _holds(box: Rectangle, point: Point, room: float) -> bool:
-    """Whether a point is inside a box or nearer than ``room``."""
-    x, y = point
-    return box.left - room < x < box.right + room and box.top - room < y < box.bottom + room
-
-
 def _rounded(corners: Sequence[Point]) -> tuple[Point, ...]:
     """A line with these corners as Bézier curves, its corners quarters of circles where there is room."""
     points: list[Point] = [corners[0]]
     for before, corner, after in zip(corners, corners[1:], corners[2:], strict=False):
         radius = min(_RADIUS, math.dist(before, corner) / 2, math.dist(corner, after) / 2)
-        _straight(points, _towards(corner, before, radius))
+        points += straight(points[-1], _towards(corner, before, radius))[1:]
         end = _towards(corner, after, radius)
         points += [_towards(corner, before, 0.45 * radius), _towards(corner, after, 0.45 * radius), end]
-    _straight(points, corners[-1])
+    points += straight(points[-1], corners[-1])[1:]
     return tuple(points)
 
 
-def _straight(points: list[Point], to: Point) -> None:
-    (x, y), (x2, y2) = points[-1], to
-    points += [(x + (x2 - x) / 3, y + (y2 - y) / 3), (x + (x2 - x) * 2 / 3, y + (y2 - y) * 2 / 3), to]
+def straight(start: Point, end: Point) -> tuple[Point, Point, Point, Point]:
+    """A straight line as a Bézier curve."""
+    (x, y), (x2, y2) = start, end
+    return start, (x + (x2 - x) / 3, y + (y2 - y) / 3), (x + (x2 - x) * 2 / 3, y + (y2 - y) * 2 / 3), end
 
 
 def _towards(start: Point, end: Point, far: float) -> Point:

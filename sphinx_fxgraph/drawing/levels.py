@@ -146,8 +146,9 @@ class _Builder:
         return tuple(edges)
 
     def _unsaid(self, body: Body, boxes: Sequence[Box], tail: Port, values: Sequence[Value]) -> tuple[TensorMeta, ...]:
-        """The tensors on an edge, where the box it comes from cannot say them because it has several results."""
-        if tail.box == BOUNDARY or not boxes[tail.box].node.body or len(boxes[tail.box].tensors) < 2:
+        """The tensors on an edge, where no box says so: those out of a closed module that has several results."""
+        box = None if tail.box == BOUNDARY else boxes[tail.box]
+        if box is None or box.inner or not box.node.body or len(box.tensors) < 2:
             return ()
         return tuple(meta for value in values for meta in self.record.metas(body, value))
 

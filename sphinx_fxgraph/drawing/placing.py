@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from sphinx_fxgraph.drawing import routing
-from sphinx_fxgraph.drawing.lanes import Point, Rectangle, sampled
+from sphinx_fxgraph.drawing.lanes import Point, sampled
 from sphinx_fxgraph.drawing.layout import Coordinates
 from sphinx_fxgraph.drawing.level import Level
 from sphinx_fxgraph.drawing.level_dot import Extent
+from sphinx_fxgraph.drawing.notes import placed
 from sphinx_fxgraph.drawing.routing import Line
 from sphinx_fxgraph.drawing.spots import Spots
 
@@ -56,6 +57,8 @@ def place(
         found: the engine's coordinates.
         pads: between the frame and what is in it.
     """
+    if _leans_left(level, extents, found):
+        found = _mirrored(found)
     places: dict[str, Point] = {name: (x, y) for name, (x, y) in found["nodes"].items()}
     was = Spots(
         [places[f"n{index}"] for index in range(len(level.boxes))],
@@ -65,14 +68,13 @@ def place(
     )
     spots = was.copy()
     spots.straighten(level)
-    texts = [((x, y), int(index)) for index, (x, y) in found.get("notes", {}).items()]
-    covered = [_around(point, notes[index]) for point, index in texts]
-    lines = routing.lines(level, was, spots, found, covered)
+    lines = routing.lines(level, was, spots, found)
     rails, dots = routing.rails(level, spots) if level.rails else ([], [])
     lines += rails
-
-    boxes = [spots.rectangle(index) for index in range(len(level.boxes))] + covered
-    across = [x for box in boxes for x in (box.left, box.right)]
+    boxes = [spots.rectangle(index) for index in range(len(level.boxes))]
+    asked = {int(index): (x, y) for index, (x, y) in found.get("notes", {}).items()}
+    texts = placed({index: notes[index] for index in asked}, asked, lines, boxes)
+    across = [x for box in (*boxes, *texts.values()) for x in (box.left, box.right)]
     across += [x for line in lines for x, _ in (sampled(line.points) if line.curved else line.points)]
     across += [x for x, _ in (*spots.inputs, *spots.outputs)]
     left, right = min(across, default=0.0), max(across, default=0.0)
@@ -88,10 +90,30 @@ def place(
         tuple(inside(point)[0] for point in spots.outputs),
         tuple(replace(line, points=tuple(map(inside, line.points))) for line in lines),
         tuple(map(inside, dots)),
-        tuple((inside(point), index) for point, index in texts),
+        tuple(
+            (inside(((box.left + box.right) / 2, (box.top + box.bottom) / 2)), index) for index, box in texts.items()
+        ),
     )
 
 
-def _around(middle: Point, size: tuple[float, float]) -> Rectangle:
-    (x, y), (width, height) = middle, size
-    return Rectangle(x - width / 2, y - height / 2, x + width / 2, y + height / 2)
+def _leans_left(level: Level, extents: Sequence[Extent], found: Coordinates) -> bool:
+    """Whether more of a level is left of its main input than right of it.
+
+    Such a level is mirrored: when all have their main path at the left, those above each other take the least room.
+    An open module in it has its ends where they are, so that it cannot be.
+    """
+    if not level.inputs or any(extent.inputs is not None for extent in extents):
+        return False
+    return bool(found["nodes"][f"i{level.main_input}"][0] > found["size"][0] / 2 + 1)
+
+
+def _mirrored(found: Coordinates) -> Coordinates:
+    width = found["size"][0]
+
+    def points(flat: Sequence[float]) -> list[float]:
+        return [value if number % 2 else width - value for number, value in enumerate(flat)]
+
+    mirrored = {
+        kind: {name: points(flat) for name, flat in found.get(kind, {}).items()} for kind in ("nodes", "edges", "notes")
+    }
+    return {**found, **mirrored}

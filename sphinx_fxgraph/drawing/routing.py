@@ -38,7 +38,7 @@ class Line:
     """... and where that is, once the frame is known."""
 
 
-def lines(level: Level, was: Spots, spots: Spots, found: Coordinates, texts: Sequence[Rectangle]) -> list[Line]:
+def lines(level: Level, was: Spots, spots: Spots, found: Coordinates) -> list[Line]:
     """Every edge of a level.
 
     Args:
@@ -46,9 +46,8 @@ def lines(level: Level, was: Spots, spots: Spots, found: Coordinates, texts: Seq
         was: the places that the engine gave.
         spots: those that boxes and ends have now.
         found: the engine's coordinates.
-        texts: the texts at edges.
     """
-    lanes = Lanes([*map(spots.rectangle, range(len(level.boxes))), *texts], (spots.inputs, spots.outputs))
+    lanes = Lanes([spots.rectangle(box) for box in range(len(level.boxes))], (spots.inputs, spots.outputs))
     leaving, arriving = Counter(edge.tail for edge in level.edges), Counter(edge.head for edge in level.edges)
     routes: dict[int, tuple[Point, ...]] = {}
     for index, edge in enumerate(level.edges):
@@ -63,7 +62,7 @@ def lines(level: Level, was: Spots, spots: Spots, found: Coordinates, texts: Seq
     # Short edges first: they get the inner lanes.
     for index in sorted(routes, key=lambda index: routes[index][-1][1] - routes[index][0][1]):
         edge = level.edges[index]
-        if not edge.spine and not edge.tensors and len(routes[index]) >= 4:
+        if not edge.spine and len(routes[index]) >= 4:
             tail = spots.end(edge.tail, spots.tail(edge.tail), moves=leaving[edge.tail] == 1)
             head = spots.end(edge.head, spots.head(edge.head), moves=arriving[edge.head] == 1)
             if way := lanes.line(edge.tail, tail, head, routes[index]):

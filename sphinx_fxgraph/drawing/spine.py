@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from sphinx_fxgraph.drawing.level import BOUNDARY, Edge, Level
 
@@ -18,11 +18,13 @@ def with_spine(level: Level, late: Sequence[int]) -> Level:
 
     A path is as long as the operators on it are many. Among pins from which it is equally long the one made last
     (``late``) wins: of all the maps that a dense layer takes, the one from the layer above. If it can, it keeps to the
-    main ends of open boxes, where it runs on straight inside.
+    main ends of open boxes, where it runs on straight inside. The main path of a whole model starts at an input.
     """
     strong = [edge for edge in level.edges if not edge.weak]
-    for edges in ([edge for edge in strong if _aligned(level, edge)], strong):
-        if path := _longest(level, edges, late):
+    aligned = [edge for edge in strong if _aligned(level, edge)]
+    inputs = {index for index, box in enumerate(level.boxes) if box.node.op == "placeholder"}
+    for edges, starts in ((aligned, inputs), (strong, inputs), (strong, set(range(len(level.boxes))))):
+        if path := _longest(level, edges, late, starts):
             first, last = path[0].tail, path[-1].head
             on_path = set(path)
             return dataclasses.replace(
@@ -34,7 +36,7 @@ def with_spine(level: Level, late: Sequence[int]) -> Level:
     return level
 
 
-def _longest(level: Level, edges: Iterable[Edge], late: Sequence[int]) -> tuple[Edge, ...]:
+def _longest(level: Level, edges: Iterable[Edge], late: Sequence[int], starts: Container[int]) -> tuple[Edge, ...]:
     into: dict[int, list[Edge]] = defaultdict(list)
     for edge in edges:
         into[edge.head.box].append(edge)
@@ -52,7 +54,7 @@ def _longest(level: Level, edges: Iterable[Edge], late: Sequence[int]) -> tuple[
             before[index] = max(ways, key=length)
             operators, made = length(before[index])
             reached[index] = (operators + box.weight, made)
-        elif not level.inputs:
+        elif not level.inputs and index in starts:
             reached[index] = (box.weight, 0)
     if level.outputs:
         step = max(arriving(BOUNDARY), key=length, default=None)

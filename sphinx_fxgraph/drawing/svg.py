@@ -10,13 +10,15 @@ import re
 from collections.abc import Iterator
 from xml.sax.saxutils import escape, quoteattr
 
+from sphinx_fxgraph.diff import SIGNS
 from sphinx_fxgraph.drawing import fonts, labels
 from sphinx_fxgraph.drawing.compose import Drawn, Frame, Inside
 from sphinx_fxgraph.drawing.palette import LIGHT, category
 from sphinx_fxgraph.drawing.routing import Line
 from sphinx_fxgraph.drawing.shown import GROUP
+from sphinx_fxgraph.record import Node
 
-_MARKS = ("dead", "failed")
+_MARKS = ("dead", "failed", *SIGNS)
 """Remarks on an operator that change what its box looks like."""
 
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9._-]")
@@ -49,6 +51,10 @@ def print_svg(picture: Frame, *, title: str, description: str) -> str:
     return '<?xml version="1.0" encoding="utf-8"?>\n' + "".join(
         _PrintWriter("fxgraph").document(picture, title, description)
     )
+
+
+def _marks(node: Node) -> str:
+    return "".join(f" fxg-{mark}" for mark in node.marks if mark in _MARKS)
 
 
 def _number(value: float) -> str:
@@ -115,7 +121,9 @@ class _Writer:
         classes = "fxg-module" if module else "fxg-group"
         yield _tag(
             "g",
-            **self.style(f"{classes} fxg-depth-{(frame.depth - 1) % 3}{' fxg-fold' if box.run else ''}"),
+            **self.style(
+                f"{classes} fxg-depth-{(frame.depth - 1) % 3}{' fxg-fold' if box.run else ''}{_marks(box.node)}"
+            ),
             **(self.identity(frame.path) if module else {}),
             data_type=box.node.type or None,
             data_count=box.run.count if box.run else None,
@@ -128,7 +136,7 @@ class _Writer:
         parts = [
             ("fxg-triangle", "▾"),
             ("fxg-attr", labels.title(box.node)),
-            ("fxg-kind", box.node.kind),
+            ("fxg-kind", labels.sign(box.node) + box.node.kind),
             ("fxg-count", labels.times(box.run)),
             ("fxg-span", labels.chip(box.chips)),
         ]
@@ -158,8 +166,9 @@ class _Writer:
     def inside(self, frame: Frame) -> Iterator[str]:
         for line in frame.lines:
             yield self.line(line)
-        for x, y in frame.dots:
-            yield _tag("circle", **self.style("fxg-dot"), cx=float(x), cy=float(y), r=2) + "</circle>"
+        if frame.dots:  # lines of no length with round ends: one element for all of them
+            dots = "".join(f"M{_number(x)} {_number(y)}h0" for x, y in frame.dots)
+            yield _tag("path", **self.style("fxg-dots"), d=dots) + "</path>"
         for inner in frame.frames:
             yield from self.frame(inner)
         for drawn in frame.boxes:
@@ -190,11 +199,7 @@ class _Writer:
         run = drawn.box.run
         yield _tag(
             "g",
-            **self.style(
-                classes
-                + (" fxg-fold" if run else "")
-                + "".join(f" fxg-{mark}" for mark in node.marks if mark in _MARKS)
-            ),
+            **self.style(f"{classes}{' fxg-fold' if run else ''}{_marks(node)}"),
             **self.identity(drawn.path),
             data_kind=None if label.closed else node.kind,
             data_type=node.type or None,
@@ -307,7 +312,7 @@ _PRINT: dict[str, dict[str, object]] = {
     "fxg-triangle": _font(labels.KIND_SIZE, fonts.SANS, fill=LIGHT.muted),
     "fxg-edge": {"fill": "none", "stroke": LIGHT.edge, "stroke_width": 1.3},
     "fxg-rail": {"stroke_width": 1},
-    "fxg-dot": {"fill": LIGHT.edge},
+    "fxg-dots": {"fill": "none", "stroke": LIGHT.edge, "stroke_width": 4, "stroke_linecap": "round"},
     "fxg-chip": {"fill": LIGHT.paper, "stroke": LIGHT.weak},
     "fxg-count": _font(labels.KIND_SIZE, fonts.SANS, fill=LIGHT.strokes["matmul"], font_weight="bold"),
     "fxg-span": _font(labels.NAME_SIZE, fonts.MONO, fill=LIGHT.muted),
