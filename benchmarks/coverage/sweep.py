@@ -24,7 +24,7 @@ from pathlib import Path
 
 import targets
 import torch
-from compare import differences
+from comparison import differences
 from facts import Facts, plain_forward
 from targets import Target
 from torch import nn
@@ -161,11 +161,11 @@ def _serve(target: Target, writing: int) -> None:
 
 
 def sweep(todo: Iterable[Target], out: Path | None, seconds: int) -> list[Result]:
-    """The results of all targets; those that ``out`` has already are not run again."""
+    """The results of all targets; those that ``out`` has are not run again, but for what ran out of time or memory."""
     known = {}
     if out is not None and out.exists():
         results = [Result(**json.loads(line)) for line in out.read_text(encoding="utf-8").splitlines()]
-        known = {(result.zoo, result.name): result for result in results}
+        known = {(result.zoo, result.name): result for result in results if result.outcome != "ended"}
     done = []
     for target in todo:
         result = known.get((target.zoo, target.name))

@@ -225,6 +225,8 @@ def torchvision(every: bool) -> Iterator[Target]:
         target, inputs = f"{family}.{builder.__name__}", "1, 3, 224, 224"
         if ".detection." in family:
             target, inputs = f"{target}(weights=None, weights_backbone=None)", "[f32[3, 320, 320]]"
+        elif "lraspp" in name:
+            target = f"{target}(weights=None, weights_backbone=None)"
         elif ".segmentation." in family:
             target = f"{target}(weights=None, weights_backbone=None, aux_loss=True)"
         elif ".video." in family:
