@@ -37,6 +37,10 @@ class Attributes:
         known, path, kind = self._tensors.get(id(tensor), (None, "", ""))
         return (path, kind) if known is tensor else ("", "")
 
+    def has_module(self, module: nn.Module) -> bool:
+        """Whether a module is registered."""
+        return id(module) in self._modules
+
     def module(self, module: nn.Module, callers: Sequence[tuple[str, nn.Module]]) -> str:
         """The path of a module. One that is not registered is called after where it is found, or its class.
 

@@ -10,11 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from torch.autograd import Function
+from torch.fx.proxy import TraceError
+
 from sphinx_fxgraph.capture import observed, symbolic
 from sphinx_fxgraph.capture.errors import place, said
 from sphinx_fxgraph.capture.flat import Trace
-from sphinx_fxgraph.capture.place import placed
-from sphinx_fxgraph.capture.untouched import untouched
+from sphinx_fxgraph.capture.place import defined, placed
 from sphinx_fxgraph.capture.verdict import compare
 from sphinx_fxgraph.record import Verdict
 
@@ -37,14 +39,30 @@ def trace(
     Returns:
         A graph with a verdict; where the model cannot be run, the part that ran, with the error.
     """
-    with untouched(model):
-        run = observed.trace(model, args, kwargs, leaf, method)
+    run = observed.trace(model, args, kwargs, leaf, method)
     if run.error is not None:
         return run
+    written = defined(getattr(model, method or "forward"))
     traced = symbolic.trace(model, args, kwargs, leaf, method, literal=False)
     if traced.error is not None:
-        return replace(run, verdict=Verdict("path", f"torch.fx: {said(traced.error)}", *place(traced.error)))
+        spot = place(traced.error)
+        return replace(run, verdict=Verdict("path", _refused(traced.error), *(spot if spot[0] else written)))
     difference = compare(model, run, traced, leaf)
+    functions = {node.target for node in run.graph.nodes if _is_autograd_function(node.target)}
+    if difference is not None and functions:  # which torch.fx looks into
+        opened = observed.trace(model, args, kwargs, leaf, method, opened=functions)
+        difference = compare(model, opened, traced, leaf, functions)
     if difference is not None:
-        return replace(run, verdict=Verdict("path", difference.reason, *placed(difference.node)))
+        spot = placed(difference.node)
+        return replace(run, verdict=Verdict("path", difference.reason, *(spot if spot[0] else written)))
     return replace(traced, tracer="symbolic", probed=True, verdict=Verdict("same"))
+
+
+def _is_autograd_function(target: Any) -> bool:
+    return isinstance(target, type) and issubclass(target, Function)
+
+
+def _refused(error: BaseException) -> str:
+    """Why torch.fx cannot follow a model; its own words need no name of an exception."""
+    name = "" if isinstance(error, TraceError | NameError | NotImplementedError) else f"{type(error).__name__}: "
+    return f"torch.fx: {name}{said(error)}"

@@ -40,7 +40,7 @@ class MacCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch's
     ) -> Any:
         """Run an operator and count it."""
         kwargs = kwargs or {}
-        if is_composite(func):
+        if torch.is_inference_mode_enabled() and is_composite(func):
             with self:  # one that is made of others comes here whole where autograd is off (inference_mode)
                 return func.decompose(*args, **kwargs)
         out = func(*args, **kwargs)

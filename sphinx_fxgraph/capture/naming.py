@@ -17,6 +17,7 @@ from torch import fx, nn
 from torch.fx.graph import dtype_abbrs  # type: ignore[attr-defined]  # where every torch since 2.0 has it
 from torch.nn import functional
 
+from sphinx_fxgraph.capture import values
 from sphinx_fxgraph.record import TensorMeta
 
 ITEM_SIZE = {short: dtype.itemsize for dtype, short in dtype_abbrs.items()}
@@ -66,23 +67,9 @@ def short_meta(meta: TensorMeta) -> str:
     return f"{meta.dtype}[{', '.join(map(str, meta.shape))}]"
 
 
-def tensors_in(value: Any, path: str = "") -> tuple[TensorMeta, ...]:
+def tensors_in(value: Any) -> tuple[TensorMeta, ...]:
     """The tensors in a result, with the path each stands at: ``[0]``, ``['out']``, ``.logits``."""
-    if isinstance(value, torch.Tensor):
-        return (meta_of(value, path),)
-    return tuple(meta for key, item in _items(value) for meta in tensors_in(item, path + key))
-
-
-def _items(value: Any) -> list[tuple[str, Any]]:
-    """What a result is made of, by path."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        found = [(f".{entry.name}", getattr(value, entry.name, None)) for entry in dataclasses.fields(value)]
-        return [entry for entry in found if entry[1] is not None]
-    if isinstance(value, Mapping):
-        return [(f"[{key!r}]", item) for key, item in value.items()]
-    if isinstance(value, list | tuple):
-        return [(f"[{number}]", item) for number, item in enumerate(value)]
-    return []
+    return tuple(meta_of(tensor, "".join(map(str, path))) for path, tensor in values.tensors(value))
 
 
 # -- arguments
@@ -154,7 +141,7 @@ def _text(value: Any, node_text: Callable[[fx.Node], str]) -> str:
     if isinstance(value, set | frozenset):
         return f"{{{', '.join(sorted(map(inner, value)))}}}"
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        entries = (f"{key[1:]}={inner(item)}" for key, item in _items(value))
+        entries = (f"{step.key}={inner(item)}" for step, item in values.items(value))
         return f"{type(value).__name__}({', '.join(entries)})"
     if isinstance(value, Mapping):
         return f"{{{', '.join(f'{key!r}: {inner(item)}' for key, item in value.items())}}}"
@@ -166,6 +153,9 @@ def _text(value: Any, node_text: Callable[[fx.Node], str]) -> str:
         return value.__name__
     if callable(value) and hasattr(value, "__name__") and not isinstance(value, nn.Module):
         return function_name(value)
+    held = [(step.key, item) for step, item in values.items(value) if values.tensors(item)]
+    if held:
+        return f"{type(value).__name__}({', '.join(f'{key}={inner(item)}' for key, item in held)})"
     return type(value).__name__  # its repr may hold an address, a path or values
 
 

@@ -13,7 +13,7 @@ import functools
 import itertools
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -31,27 +31,53 @@ from sphinx_fxgraph.capture.naming import dotted, tensors_in, text
 from sphinx_fxgraph.capture.origins import Origin
 from sphinx_fxgraph.capture.patches import Patch, patched, patches
 from sphinx_fxgraph.capture.place import place
+from sphinx_fxgraph.capture.probe import slow_attention
 from sphinx_fxgraph.capture.regions import Regions
+from sphinx_fxgraph.capture.untouched import Values, untouched
 from sphinx_fxgraph.capture.watch import Seen, Watch
 from sphinx_fxgraph.capture.writer import Writer, alias
 
 
 def trace(
-    model: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], leaf: Sequence[str] = (), method: str = ""
+    model: nn.Module,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    leaf: Sequence[str] = (),
+    method: str = "",
+    *,
+    opened: Collection[type] = (),
 ) -> Trace:
     """Run a model and write down what it does.
 
     Args:
-        model: what it writes to itself stays (see `untouched`).
+        model: it is left as it was.
         args: what ``forward`` is called with; they are copied.
         kwargs: and its keyword arguments.
         leaf: patterns of types or paths of modules that stay closed.
         method: a method to call instead of ``forward``.
+        opened: classes of autograd functions that are looked into. One that calls modules of the model is, too.
 
     Returns:
         The whole graph, or the part up to the operator that failed, with the error.
     """
-    recorder = Recorder(model, leaf)
+    recorder = Recorder(model, leaf, opened)
+    with untouched(model):
+        traced = _observe(recorder, model, args, kwargs, method)
+    if recorder.entered - {*opened}:
+        return trace(model, args, kwargs, leaf, method, opened={*opened, *recorder.entered})
+    if _NEEDS_GRADIENTS in str(traced.error) and not torch.is_grad_enabled():  # forces, as the gradient of an energy
+        with torch.enable_grad():
+            return trace(model, args, kwargs, leaf, method, opened=opened)
+    return traced
+
+
+_NEEDS_GRADIENTS = "does not require grad and does not have a grad_fn"
+"""How torch refuses to differentiate what was computed without gradients."""
+
+
+def _observe(
+    recorder: Recorder, model: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], method: str
+) -> Trace:
     error: BaseException | None = None
     try:
         called = [(name, copied(value)) for name, value in named(getattr(model, method or "forward"), args, kwargs)]
@@ -74,15 +100,22 @@ def _run(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str,
 class Recorder(TorchFunctionMode):
     """Writes down what runs while it is `recording`."""
 
-    def __init__(self, model: nn.Module, leaf: Sequence[str] = ()) -> None:
+    def __init__(self, model: nn.Module, leaf: Sequence[str] = (), opened: Collection[type] = ()) -> None:
         super().__init__()
         self.regions = Regions()
+        self.opened = opened
+        self.entered: set[type] = set()
+        """Classes of autograd functions that have called modules of the model, and are one node for all that."""
+        self._function: Any = None
         self.opaque: dict[Callable[..., Any], Callable[..., Any]] = {}
         self._model = model
         self._patterns = tuple(leaf)
         self._attributes = Attributes(model)
         self._writer = Writer(self._attributes)
-        self._watch = Watch(self._writer.origins, self._orphan)
+        self._values = Values(model)
+        self._watch = Watch(self._writer.origins, self._orphan, self._values)
+        self._strangers = contextlib.ExitStack()
+        """Gives modules that are not the model's own back what they have."""
         self._calls: list[Call] = []
         self._counts: Counter[str] = Counter()
         self._stack: tuple[Frame, ...] = ()
@@ -92,8 +125,11 @@ class Recorder(TorchFunctionMode):
     @contextlib.contextmanager
     def recording(self) -> Iterator[None]:
         """While this context is entered all that runs in this thread is written down."""
-        with patched(patches(self)), self._watch, self:
-            yield
+        try:
+            with self._strangers, slow_attention(), patched(patches(self)), self._watch, self:
+                yield
+        finally:
+            self._values.restore()
 
     @property
     def counter(self) -> MacCounter:
@@ -165,6 +201,12 @@ class Recorder(TorchFunctionMode):
         if (attribute, getattr(func, "__name__", "")) == ("data", "__set__"):
             self._writer.origins.bind(args[0], Origin(self._writer.node_of(args[1])))
 
+    def same(self, tensor: torch.Tensor, other: Any) -> None:
+        """A parameter was made: it holds what another tensor does."""
+        if not self._watch.inside and isinstance(other, torch.Tensor):
+            with self._watch.node():
+                self._writer.origins.bind(tensor, Origin(self._writer.node_of(other)))
+
     def call_opaque(
         self, target: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
@@ -172,7 +214,11 @@ class Recorder(TorchFunctionMode):
         if self._watch.inside:
             return function(*args, **kwargs)
         shown = tuple(arg for arg in args if not isinstance(arg, torch.autograd.function.FunctionCtx))
-        return self._node("call_function", target, function, args, kwargs, shown=shown)
+        self._function = target
+        try:
+            return self._node("call_function", target, function, args, kwargs, shown=shown)
+        finally:
+            self._function = None
 
     def _orphan(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, seen: Seen) -> None:
         """An operator of the dispatcher has run that no function of torch called."""
@@ -193,7 +239,11 @@ class Recorder(TorchFunctionMode):
     ) -> Any:
         """A module is called."""
         if self._watch.inside:
+            if isinstance(self._function, type) and self._attributes.has_module(module):
+                self.entered.add(self._function)
             return original(module, *args, **kwargs)
+        if not self._attributes.has_module(module):
+            self._strangers.enter_context(untouched(module))
         path = self._attributes.module(module, self._callers)
         if is_leaf(module, path, self._patterns):
             return self._call_leaf(original, module, path, args, kwargs)
@@ -239,7 +289,7 @@ class Recorder(TorchFunctionMode):
             if node.op != "get_attr" and node.meta["stack"][: len(self._stack)] == self._stack:
                 return tensor
             if node not in marked:
-                mark = self._writer.add("call_function", passed_through, (node,), {}, stack=self._stack)
+                mark = self._writer.add("call_function", passed_through, (node,), {}, stack=self._stack, macs=None)
                 marked[node] = self._writer.gives(mark, alias(tensor))
             return marked[node]
 
@@ -288,7 +338,7 @@ class Recorder(TorchFunctionMode):
             node = self._writer.add(op, target, *given, **self._here(op, marks))
             node.kwargs = {**node.kwargs, **self._hidden(node, seen, owner)}
             if reads:
-                node.meta.update(outputs=(), result=type(result).__name__)
+                node.meta.update(outputs=(), result=type(result).__name__, macs=None)
                 return result
             result = self._gives(node, result, seen)
             if not node.meta["outputs"] and args and isinstance(args[0], torch.Tensor):  # as x[0] = y

@@ -27,8 +27,8 @@ class Origins:
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[weakref.ref[torch.Tensor], Origin]] = {}
-        self._sharing: dict[int, set[int]] = {}
-        """The tensors in each storage."""
+        self._sharing: dict[int, dict[int, None]] = {}
+        """The tensors in each storage, the one that was bound last at the end."""
 
     def of(self, tensor: torch.Tensor) -> Origin | None:
         """The origin of a tensor that was bound."""
@@ -38,31 +38,37 @@ class Origins:
     def bind(self, tensor: torch.Tensor, origin: Origin) -> None:
         """Note where a tensor comes from."""
         self._known[id(tensor)] = weakref.ref(tensor), origin
-        storage = _storage(tensor)
+        storage = storage_of(tensor)
         if storage is not None:
-            self._sharing.setdefault(storage, set()).add(id(tensor))
+            sharing = self._sharing.setdefault(storage, {})
+            sharing.pop(id(tensor), None)
+            sharing[id(tensor)] = None
 
     def wrote(self, tensor: torch.Tensor, node: fx.Node) -> None:
         """A node wrote into a tensor: every tensor that shows some of what was written comes from there now."""
-        storage = _storage(tensor)
-        sharing = self._sharing.get(storage, set()) if storage is not None else {id(tensor)}
+        storage = storage_of(tensor)
+        sharing = self._sharing.get(storage, {}) if storage is not None else {id(tensor): None}
         for number in list(sharing):
             other = self._known[number][0]() if number in self._known else None
-            if other is None or _storage(other) != storage:  # gone, and its number may be another's
-                sharing.discard(number)
+            if other is None or storage_of(other) != storage:  # gone, and its number may be another's
+                del sharing[number]
             elif other is tensor or overlap(tensor, other):
                 self._known[number] = self._known[number][0], Origin(node)
 
-    def has_part(self, tensor: torch.Tensor) -> bool:
-        """Whether a tensor that was bound shows some of this one's elements."""
-        storage = _storage(tensor)
-        if storage is None:
-            return self.of(tensor) is not None
-        others = (self._known[number][0]() for number in self._sharing.get(storage, ()) if number in self._known)
-        return any(other is not None and _storage(other) == storage and overlap(tensor, other) for other in others)
+    def of_part(self, tensor: torch.Tensor) -> Origin | None:
+        """The origin of a tensor, or else of one that was bound and shows some of its elements."""
+        origin, storage = self.of(tensor), storage_of(tensor)
+        if origin is not None or storage is None:
+            return origin
+        for number in reversed(self._sharing.get(storage, {})):
+            known, found = self._known[number]
+            other = known()
+            if other is not None and storage_of(other) == storage and overlap(tensor, other):
+                return found
+        return None
 
 
-def _storage(tensor: torch.Tensor) -> int | None:
+def storage_of(tensor: torch.Tensor) -> int | None:
     """What tells a storage from all others that are alive; nothing where a tensor has none, as a sparse one."""
     try:
         return int(tensor.untyped_storage()._cdata)

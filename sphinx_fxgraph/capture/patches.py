@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import nn
-from torch._functorch import apis
 from torch.autograd import Function
 from torch.fx import _symbolic_trace
 from torch.utils import checkpoint
@@ -59,9 +59,14 @@ class Observer(Protocol):
     regions: Regions
     opaque: dict[Callable[..., Any], Callable[..., Any]]
     """Functions that are one node -> what runs them as one; the patches fill it."""
+    opened: Collection[type]
+    """The classes of autograd functions that are looked into."""
 
     def call_module(self, original: Callable[..., Any], module: nn.Module, args: Any, kwargs: Any) -> Any:
         """A module is called; ``original`` does it."""
+
+    def same(self, tensor: Any, other: Any) -> None:
+        """A tensor was made from another one, or from nothing, without an operator."""
 
     def call_opaque(self, target: Any, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """A function is called whose inside is not looked into."""
@@ -74,13 +79,22 @@ def patches(observer: Observer) -> list[Patch]:
     def call_module(module: nn.Module, /, *args: Any, **kwargs: Any) -> Any:
         return observer.call_module(call, module, args, kwargs)
 
+    new = nn.Parameter.__new__
+
+    def new_parameter(cls: type, data: Any = None, *args: Any, **kwargs: Any) -> Any:
+        made: Any = new(cls, data, *args, **kwargs)
+        observer.same(made, data)
+        return made
+
     return [
         Patch(nn.Module, "__call__", _here(call, call_module)),
         *_blocks(observer.regions),
         *_checkpoints(observer.regions),
         *_autograd_functions(observer),
         *_wrapped_functions(observer),
-        *_scripted_and_mapped(observer),
+        *_scripts(observer),
+        *_transforms(observer),
+        Patch(nn.Parameter, "__new__", staticmethod(_here(nn.Parameter.__new__, new_parameter))),
     ]
 
 
@@ -149,7 +163,8 @@ def _autograd_functions(observer: Observer) -> Iterator[Patch]:
         cls = todo.pop()
         todo += cls.__subclasses__()
         forward = vars(cls).get("forward")
-        if isinstance(forward, staticmethod) and cls is not checkpoint.CheckpointFunction:
+        is_open = cls is checkpoint.CheckpointFunction or cls in observer.opened
+        if isinstance(forward, staticmethod) and not is_open:
             yield Patch(cls, "forward", staticmethod(_opaque(observer, cls, forward.__func__)))
 
 
@@ -163,8 +178,8 @@ def _wrapped_functions(observer: Observer) -> Iterator[Patch]:
             yield Patch(names, name, observer.opaque[original])
 
 
-def _scripted_and_mapped(observer: Observer) -> Iterator[Patch]:
-    """Scripted functions have no Python to look into, and vmap runs Python on tensors of another kind."""
+def _scripts(observer: Observer) -> Iterator[Patch]:
+    """A scripted function has no Python to look into."""
     script = torch.jit.ScriptFunction.__call__
 
     def scripted(function: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -172,11 +187,29 @@ def _scripted_and_mapped(observer: Observer) -> Iterator[Patch]:
         return observer.call_opaque(source, functools.partial(script, function), args, kwargs)
 
     yield Patch(torch.jit.ScriptFunction, "__call__", _here(script, scripted))
-    impl = getattr(apis, "vmap_impl", None)
-    if impl is not None:
 
-        def mapped(func: Any, in_dims: Any, out_dims: Any, randomness: Any, chunk: Any, *args: Any, **kw: Any) -> Any:
-            run = functools.partial(impl, func, in_dims, out_dims, randomness, chunk)
-            return observer.call_opaque(torch.vmap, run, args, kw)
 
-        yield Patch(apis, "vmap_impl", _here(impl, mapped))
+_TRANSFORMS = (
+    ("torch._functorch.apis", "vmap_impl", "vmap", 5),
+    ("torch._functorch.eager_transforms", "grad_impl", "grad", 3),
+    ("torch._functorch.eager_transforms", "grad_and_value_impl", "grad_and_value", 3),
+    ("torch._functorch.eager_transforms", "_vjp_with_argnums", "vjp", 1),
+    ("torch._functorch.eager_transforms", "_jvp_with_argnums", "jvp", 1),
+)
+"""Module, name, the public name in torch.func, and how many arguments come before those of the function."""
+
+
+def _transforms(observer: Observer) -> Iterator[Patch]:
+    """A function that is transformed runs on tensors of another kind: one node."""
+    for module_name, name, public, count in _TRANSFORMS:
+        module = sys.modules.get(module_name)
+        original = getattr(module, name, None)
+        if original is not None:
+            yield Patch(module, name, _transformed(observer, original, getattr(torch.func, public), count))
+
+
+def _transformed(observer: Observer, original: Callable[..., Any], target: Any, count: int) -> Callable[..., Any]:
+    def replacement(*args: Any, **kwargs: Any) -> Any:
+        return observer.call_opaque(target, functools.partial(original, *args[:count]), args[count:], kwargs)
+
+    return _here(original, replacement)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -49,6 +50,15 @@ def place(frame: FrameType | None, borders: Mapping[CodeType, str], *, leaf: boo
             return {"where": f"{name}:{line}" if inside else "", "source": (code.co_filename, frame.f_lineno)}
         frame = frame.f_back
     return {}
+
+
+def defined(function: Callable[..., Any]) -> tuple[str, int]:
+    """File (package-relative) and line where a function of the model is written; empty for one of torch's."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    if code is None or _is_foreign(code):
+        return "", 0
+    file = code.co_filename
+    return file if file == CODE_FILE else portable(file), code.co_firstlineno
 
 
 def placed(node: fx.Node | None) -> tuple[str, int]:

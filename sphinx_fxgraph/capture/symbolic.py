@@ -208,7 +208,7 @@ def _unpacked(proxy: Any, value: Any) -> Any:
         return {key: _unpacked(proxy[key], item) if _symbolic(item) else item for key, item in value.items()}
     if isinstance(value, list | tuple):
         items = [_unpacked(proxy[at], item) if _symbolic(item) else item for at, item in enumerate(value)]
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+        return type(value)._make(items) if hasattr(value, "_make") else type(value)(items)
     return proxy
 
 
@@ -222,8 +222,8 @@ def _nodes(value: Any) -> Any:
         return value.node
     if isinstance(value, slice):
         return slice(_nodes(value.start), _nodes(value.stop), _nodes(value.step))
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*map(_nodes, value))
+    if isinstance(value, tuple) and hasattr(value, "_make"):
+        return type(value)._make(map(_nodes, value))
     if isinstance(value, list | tuple):
         return [_nodes(item) for item in value] if isinstance(value, list) else tuple(map(_nodes, value))
     if isinstance(value, dict):

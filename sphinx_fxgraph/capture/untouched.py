@@ -11,24 +11,28 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.nn.parameter import is_lazy
 
 from sphinx_fxgraph.capture.errors import CaptureError
+from sphinx_fxgraph.capture.origins import storage_of
 
 
 @contextlib.contextmanager
 def untouched(model: nn.Module) -> Iterator[None]:
     """Give every module its attributes, mode and hooks back, every buffer its values, torch and Python their seeds.
 
-    A model may write to its attributes in ``forward`` (a cache, a counter), and a tracer stores constants on it.
+    A model may write to its attributes in ``forward`` (a cache, a counter), and a tracer stores constants on it. The
+    values of parameters are kept by what runs the model (`Values`): they are many, and few models write there.
     """
-    attributes = [_Saved(vars(module)) for module in model.modules()]
+    kept: list[_Saved | _Held] = [_Saved(vars(module)) for module in model.modules()]
+    kept += map(_Held, (*model.parameters(), *model.buffers()))
     buffers = [(buffer, buffer.clone()) for buffer in model.buffers() if not buffer.is_meta]
     gpus = {tensor.device for tensor in model.parameters() if tensor.is_cuda}
     with torch.random.fork_rng(sorted(gpus, key=str)), _python_seeds():
         try:
             yield
         finally:
-            for saved in attributes:
+            for saved in kept:
                 saved.restore()
             with torch.no_grad():
                 for buffer, values in buffers:
@@ -75,17 +79,62 @@ def _python_seeds() -> Iterator[None]:
 
 
 class _Saved:
-    """The attributes of a module, and what is in the dicts that `nn.Module` keeps.
+    """The attributes of a module, and what is in its dicts, lists and sets, be they its own or those of `nn.Module`.
 
-    The dicts stay the same objects: the handle of a hook refers to the one that the hook is in.
+    These stay the same objects: the handle of a hook refers to the dict that the hook is in.
     """
 
     def __init__(self, attributes: dict[str, Any]) -> None:
-        kept = [value for name, value in attributes.items() if name.startswith("_") and isinstance(value, dict)]
-        self._dicts = [(value, value.copy()) for value in (attributes, *kept)]
+        kept = [value for value in attributes.values() if isinstance(value, dict | list | set)]
+        self._kept = [(value, value.copy()) for value in (attributes, *kept)]
 
     def restore(self) -> None:
-        for value, content in self._dicts:
-            if len(value) != len(content) or any(value.get(key) is not item for key, item in content.items()):
+        for value, content in self._kept:
+            if _identities(value) != _identities(content):
                 value.clear()
-                value.update(content)
+                value.extend(content) if isinstance(value, list) else value.update(content)
+
+
+def _identities(value: dict[Any, Any] | list[Any] | set[Any]) -> Any:
+    if isinstance(value, set):
+        return set(map(id, value))
+    return [(id(key), id(item)) for key, item in value.items()] if isinstance(value, dict) else list(map(id, value))
+
+
+class _Held:
+    """What a parameter or buffer holds: another tensor may be put in there, ``weight.data = renorm(weight)``."""
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self._tensor, self._data, self._grad = tensor, None if is_lazy(tensor) else tensor.detach(), tensor.grad
+        self._requires_grad = tensor.requires_grad
+
+    def restore(self) -> None:
+        tensor, data = self._tensor, self._data
+        if data is not None and storage_of(tensor) != storage_of(data):
+            tensor.data = data
+        if tensor.grad is not self._grad:
+            tensor.grad = self._grad
+        if tensor.requires_grad != self._requires_grad:
+            tensor.requires_grad_(self._requires_grad)
+
+
+class Values:
+    """The values of a model's tensors, each kept when something is about to be written into it."""
+
+    def __init__(self, model: nn.Module) -> None:
+        tensors = [tensor for tensor in (*model.parameters(), *model.buffers()) if not is_lazy(tensor)]
+        self._held = {storage_of(tensor) for tensor in tensors if not tensor.is_meta} - {None}
+        self._before: dict[int, tuple[torch.UntypedStorage, torch.UntypedStorage]] = {}
+
+    def keep(self, tensor: torch.Tensor) -> None:
+        """Something is about to be written into a tensor."""
+        number = storage_of(tensor)
+        if number is not None and number in self._held and number not in self._before:
+            storage = tensor.untyped_storage()
+            self._before[number] = storage, storage.clone()  # type: ignore[no-untyped-call]  # torch's
+
+    def restore(self) -> None:
+        """Write everything back."""
+        for storage, values in self._before.values():
+            storage.copy_(values)
+        self._before.clear()

@@ -85,5 +85,5 @@ def replaced(value: Any, new: Callable[[torch.Tensor], torch.Tensor]) -> Any:
         fresh = [replaced(item, new) for item in value]
         if all(a is b for a, b in zip(fresh, value, strict=True)):
             return value
-        return type(value)(*fresh) if is_named else type(value)(fresh)
+        return type(value)._make(fresh) if is_named else type(value)(fresh)  # a class may check what it is given
     return value

@@ -7,7 +7,7 @@ own names, and are compared step by step: what is called, what it takes, the sha
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,29 +29,32 @@ class Difference:
     """The first thing that a traced graph and a run have not in common."""
 
     reason: str
-    node: fx.Node | None = None
-    """Of the run."""
+    node: fx.Node
+    """Where."""
 
 
-def compare(model: nn.Module, run: Trace, traced: Trace, leaf: Sequence[str] = ()) -> Difference | None:
+def compare(
+    model: nn.Module, run: Trace, traced: Trace, leaf: Sequence[str] = (), opened: Collection[type] = ()
+) -> Difference | None:
     """Run a traced graph and compare it with a run of the model.
 
     If they agree the nodes of the traced graph have what a run of them gave, and of the model's run what only that
     knows: what is written in place, the blocks of code they stand in, and, where something was written into a value
     under another name, where it comes from then.
     """
-    recorder = Recorder(model, leaf)
+    recorder = Recorder(model, leaf, opened)
     replay = _Replay(model, traced, recorder)
     try:
         replay.perform()
     except ProbeError as error:
         cause = error.__cause__
         reason = f"the traced graph cannot be run: {type(cause).__name__}: {said(cause or error)}"
-        return Difference(reason, _node_like(run, error.node))
-    expected, found = Steps(run.graph), Steps(recorder.trace().graph)
-    difference = _first_difference(expected, found) or replay.hidden(found, expected)
+        return Difference(reason, error.node)
+    known: dict[object, int] = {}
+    expected, found = Steps(run.graph, known), Steps(recorder.trace().graph, known)
+    difference = _first_difference(expected, found) or replay.hidden(found)
     if difference is None:
-        replay.note(found, expected)
+        replay.note(dict(zip(found.in_one_order(), expected.in_one_order(), strict=True)))
     return difference
 
 
@@ -71,11 +74,17 @@ class Steps:
     """The steps of a recording.
 
     What follows from no input and no parameter is none: torch.fx computes it while it traces, and has it as a constant.
+
+    Args:
+        graph: what was recorded.
+        known: numbers for steps that are the same with all that leads to them, shared by the recordings to compare.
     """
 
-    def __init__(self, graph: fx.Graph) -> None:
+    def __init__(self, graph: fx.Graph, known: dict[object, int]) -> None:
         self.nodes: list[fx.Node] = []
         self.steps: list[_Step] = []
+        self.numbers: list[int] = []
+        self._known = known
         self._sources: dict[fx.Node, tuple[object, ...]] = {}
         for node in graph.nodes:
             self._add(node)
@@ -98,9 +107,16 @@ class Steps:
             if self._is_constant(node, takes):
                 self._sources[node] = "constant", ""
             else:
-                self._sources[node] = "step", len(self.steps)
+                step = _Step(_name(node), takes, node.meta["outputs"])
+                number = self._known.setdefault(step, len(self._known))
+                self._sources[node] = "step", number
                 self.nodes.append(node)
-                self.steps.append(_Step(_name(node), takes, node.meta["outputs"]))
+                self.steps.append(step)
+                self.numbers.append(number)
+
+    def in_one_order(self) -> list[fx.Node]:
+        """The nodes in an order that two recordings of the same steps have in common."""
+        return [self.nodes[at] for at in sorted(range(len(self.nodes)), key=self.numbers.__getitem__)]
 
     @staticmethod
     def _is_constant(node: fx.Node, takes: Iterable[tuple[object, ...]]) -> bool:
@@ -117,6 +133,9 @@ def _name(node: fx.Node) -> str:
 
 
 def _first_difference(expected: Steps, found: Steps) -> Difference | None:
+    """Nothing where both have the same steps, though torch.fx may write what is independent in another order."""
+    if sorted(expected.numbers) == sorted(found.numbers):
+        return None
     for number, (ours, theirs) in enumerate(itertools.zip_longest(expected.steps, found.steps)):
         if ours == theirs:
             continue
@@ -126,7 +145,8 @@ def _first_difference(expected: Steps, found: Steps) -> Difference | None:
         if ours.takes != theirs.takes:
             return Difference(f"{_told(ours)} takes other values in the run than in the traced graph", node)
         given, traced = (", ".join(map(_written, each.gives)) for each in (ours, theirs))
-        return Difference(f"{_told(ours)} gives {given} in the run and {traced} in the traced graph", node)
+        verb = "gives" if node.op != "output" else "is"
+        return Difference(f"{_told(ours)} {verb} {given} in the run and {traced} in the traced graph", node)
     return None
 
 
@@ -145,12 +165,6 @@ def _told(step: _Step) -> str:
 
 def _written(meta: TensorMeta) -> str:
     return f"{meta.path} {short_meta(meta)}".lstrip()
-
-
-def _node_like(run: Trace, node: fx.Node) -> fx.Node | None:
-    """The node of the run that stands at the same line."""
-    source = node.meta.get("source")
-    return next((each for each in run.graph.nodes if source and each.meta.get("source") == source), None)
 
 
 # -- the traced graph, run
@@ -193,23 +207,24 @@ class _Replay(Probe):
         function: Callable[..., Any] = self._recorder.opaque.get(target, target)
         return super().call_function(function, args, kwargs)
 
-    def hidden(self, found: Steps, expected: Steps) -> Difference | None:
+    def hidden(self, found: Steps) -> Difference | None:
         """A node that does more than one thing hides some of them."""
-        places = {node: number for number, node in enumerate(found.nodes)}
+        steps = dict(zip(found.nodes, found.steps, strict=True))
         for node, made in self._made.items():
-            steps = [places[each] for each in made if each in places]
-            if len(steps) > 1:
-                names = [_told(found.steps[number]) for number in steps]
+            names = [_told(steps[each]) for each in made if each in steps]
+            if len(names) > 1:
                 reason = f"{node.target} is {' and '.join(names)} in the run and one node in the traced graph"
-                return Difference(reason, expected.nodes[steps[0]])
+                return Difference(reason, node)
         return None
 
-    def note(self, found: Steps, expected: Steps) -> None:
-        """Write into the traced graph what the run knows."""
-        places = {node: number for number, node in enumerate(found.nodes)}
+    def note(self, same: Mapping[fx.Node, fx.Node]) -> None:
+        """Write into the traced graph what the run knows.
+
+        Args:
+            same: from the recording of the traced graph to that of the run.
+        """
         for node, made in self._made.items():
-            for number in (places[each] for each in made if each in places):
-                seen = expected.nodes[number].meta
+            for seen in (same[each].meta for each in made if each in same):
                 node.meta.update(inplace=seen.get("inplace", False), marks=seen.get("marks", ()))
         for user, source, writer in self._moved:
             user.replace_input_with(source, writer)

@@ -12,6 +12,7 @@ import torch
 
 from sphinx_fxgraph.capture.macs import MacCounter, Operator, is_composite
 from sphinx_fxgraph.capture.origins import Origins
+from sphinx_fxgraph.capture.untouched import Values
 
 
 @dataclass
@@ -33,13 +34,17 @@ class Watch(MacCounter):  # type: ignore[no-untyped-call]  # torch's class has n
     Args:
         origins: what tells tensors that were there before from those that a node makes for itself.
         orphan: called with an operator that runs on behalf of no node, its arguments, its result, and what was seen.
+        values: those of the model, which are kept.
     """
 
     def __init__(
-        self, origins: Origins, orphan: Callable[[Operator, tuple[Any, ...], dict[str, Any], Any, Seen], None]
+        self,
+        origins: Origins,
+        orphan: Callable[[Operator, tuple[Any, ...], dict[str, Any], Any, Seen], None],
+        values: Values,
     ) -> None:
         super().__init__()
-        self._origins = origins
+        self._origins, self._values = origins, values
         self._orphan = orphan
         self._seen: Seen | None = None
 
@@ -73,17 +78,22 @@ class Watch(MacCounter):  # type: ignore[no-untyped-call]  # torch's class has n
         return self._run(self._seen, func, args, kwargs)
 
     def _run(self, seen: Seen, func: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if is_composite(func):
+        if torch.is_inference_mode_enabled() and is_composite(func):
             with self:
                 return func.decompose(*args, **kwargs)
+        written = [
+            tensor
+            for position, name in _mutable(func)
+            for tensor in _tensors((args[position] if position < len(args) else kwargs.get(name),))
+        ]
+        for tensor in written:
+            self._values.keep(tensor)
         out = func(*args, **kwargs)
         self.note(func, args, kwargs, out)
         seen.random = seen.random or _is_random(func)
         given = _tensors((*args, *kwargs.values()))
         seen.read.update((id(tensor), tensor) for tensor in given if self._origins.of(tensor))
-        for position, name in _mutable(func):
-            written = args[position] if position < len(args) else kwargs.get(name)
-            seen.written += filter(self._origins.has_part, _tensors((written,)))
+        seen.written += filter(self._origins.of_part, written)
         return out
 
 

@@ -39,7 +39,8 @@ class Writer:
         """The node that a tensor comes from."""
         origin = self.origins.of(tensor)
         if origin is None:
-            origin = Origin(self._attribute(tensor))
+            held, _ = self._attributes.tensor(tensor)
+            origin = (None if held else self.origins.of_part(tensor)) or Origin(self._attribute(tensor))
             self.origins.bind(tensor, origin)
         return self._taken_from(origin.node, origin.path)
 
@@ -67,7 +68,7 @@ class Writer:
             return slice(*(self.nodes(end) for end in (value.start, value.stop, value.step)))
         if isinstance(value, tuple) and type(value) is not torch.Size:
             entries = [self.nodes(item, deep=deep) for item in value]
-            return type(value)(*entries) if hasattr(value, "_fields") else tuple(entries)
+            return type(value)._make(entries) if hasattr(value, "_make") and not deep else tuple(entries)
         if isinstance(value, list):
             return [self.nodes(item, deep=deep) for item in value]
         if isinstance(value, Mapping):
