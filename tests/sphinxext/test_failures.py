@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -220,7 +221,8 @@ def test_without_torch_what_was_captured_is_shown(project: Project, tmp_path: Pa
     shadow.mkdir(parents=True)
     shadow.joinpath("__init__.py").write_text("raise ModuleNotFoundError(\"No module named 'torch'\", name='torch')\n")
     for _ in range(2):
-        build = project.build("html", PYTHONPATH=str(shadow.parent))
+        path = os.pathsep.join([str(shadow.parent), os.environ.get("PYTHONPATH", "")])
+        build = project.build("html", PYTHONPATH=path)
         old, new = told(build)
         assert old.startswith("index.rst:4: WARNING: net.Net(4, 2): shown as it was captured before. ")
         assert old.endswith("[fxgraph.cache]")
