@@ -1,78 +1,21 @@
-"""Levels placed inside each other: from the coordinates of single levels to one picture.
+"""From a record to a picture: what has to be laid out for it, and what it is then.
 
-Levels are laid out from the inside out, since an open module is a box of the size of its inside; equal levels are laid
-out once.
+Levels are laid out from the inside out; equal levels are laid out once.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
-from sphinx_fxgraph.drawing import labels
-from sphinx_fxgraph.drawing.labels import STACK, Label
-from sphinx_fxgraph.drawing.lanes import Point
+from sphinx_fxgraph.drawing import attempts
+from sphinx_fxgraph.drawing.composer import Composer, Drawn, Frame, Inside
 from sphinx_fxgraph.drawing.layout import Coordinates, Engine
-from sphinx_fxgraph.drawing.level import Box, Level
-from sphinx_fxgraph.drawing.level_dot import Extent, digest, level_dot
-from sphinx_fxgraph.drawing.levels import closed_levels, root_level
-from sphinx_fxgraph.drawing.placing import Pads, Placed, place
-from sphinx_fxgraph.drawing.routing import Line
-from sphinx_fxgraph.drawing.shown import GROUP, Look
-from sphinx_fxgraph.record import Record, join
+from sphinx_fxgraph.drawing.shown import Look
+from sphinx_fxgraph.record import Record
 
-_TITLE = 24.0
-"""Height of a frame's title."""
-_MARGIN = Pads(8, 8, 8, 8)
-_PADS = {"TB": Pads(12, 12, _TITLE, 2), "LR": Pads(_TITLE, 10, 6, 6)}
-_SECOND_LINE = 12.0
-"""More height for the title of a run."""
-_ROUND_TITLE = 8.0
-"""From a frame's title to its neighbours."""
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """An operator or closed module, by the upper left corner of its box within its frame."""
-
-    path: str
-    box: Box
-    label: Label
-    x: float
-    y: float
-
-
-@dataclass(frozen=True)
-class Frame:
-    """An open module and all that is drawn inside, placed within the frame around it; the whole picture has no box."""
-
-    path: str
-    box: Box | None
-    depth: int
-    x: float
-    y: float
-    width: float
-    height: float
-    title: float
-    """Where its title starts, from its left edge."""
-    lines: tuple[Line, ...]
-    dots: tuple[Point, ...]
-    notes: tuple[tuple[Point, str], ...]
-    boxes: tuple[Drawn, ...]
-    frames: tuple[Frame, ...]
-
-
-@dataclass(frozen=True)
-class Inside:
-    """The inside of a closed module: a picture without its frame, and where its pins and outputs lie across it."""
-
-    picture: Frame
-    names: tuple[str, ...]
-    """What enters at each pin."""
-    inputs: tuple[float, ...]
-    outputs: tuple[float, ...]
+__all__ = ["Drawn", "Frame", "Inside", "Job", "insides", "lay_out", "remark", "scene"]
 
 
 @dataclass
@@ -82,6 +25,8 @@ class Job:
     record: Record
     look: Look = field(default_factory=Look)
     layouts: dict[str, Coordinates] = field(default_factory=dict)
+    complaints: list[str] = field(default_factory=list)
+    """What `lay_out` has to say of it."""
     inside: bool = False
     """Also the insides of modules that the picture shows closed, for a viewer that can open them."""
 
@@ -103,32 +48,50 @@ class Job:
         return not self.missing()
 
     @cached_property
-    def composer(self) -> _Composer:
+    def composer(self) -> Composer:
         """What puts the picture together."""
-        return _Composer(self)
+        return Composer(self.record, self.look, self.layouts, inside=self.inside)
 
 
 def lay_out(jobs: Sequence[Job], engine: Engine, timeout: float = 60) -> list[str]:
     """Fill in the layouts that the jobs lack, in as few runs of the engine as the nesting allows.
 
+    Every job is complete afterwards: what the engine cannot lay out in time is laid out more plainly (see `remark`).
+
+    Args:
+        jobs: the pictures; what is said of each goes into its ``complaints`` too.
+        engine: what lays out.
+        timeout: seconds for one run.
+
     Returns:
-        What the engine complained of, if anything.
+        What the engine complained of or why it failed, if it did, each once.
 
     Raises:
-        EngineMissingError, EngineFailedError: see `layout`.
+        EngineMissingError: the program is not there.
     """
-    complaints: list[str] = []
+    complaints: dict[str, None] = {}
     while True:
         missing = [job.missing() for job in jobs]
         graphs = {key: dot for found in missing for key, dot in found.items()}
         if not graphs:
-            return complaints
-        coordinates, complaint = engine.lay_out(list(graphs.values()), timeout)
-        if complaint:
-            complaints.append(complaint)
-        done = dict(zip(graphs, coordinates, strict=True))
-        for job, found in zip(jobs, missing, strict=True):
-            job.layouts.update((key, done[key]) for key in found)
+            return list(complaints)
+        coordinates, said = attempts.lay_out(engine, graphs, timeout)
+        for job, wanted in zip(jobs, missing, strict=True):
+            for key in wanted:
+                if key not in coordinates:
+                    coordinates[key] = job.composer.plain(key)
+                    said[key] += "; drawn without it"
+                job.layouts[key] = coordinates[key]
+            job.complaints += dict.fromkeys(said[key] for key in wanted if key in said)
+        complaints |= dict.fromkeys(said.values())
+
+
+def remark(job: Job) -> str:
+    """What a page should say of a picture that is plainer than it could be; empty where there is nothing to say."""
+    plainer = sum("by" in layout for layout in job.used().values())
+    if not plainer:
+        return ""
+    return f"{plainer} part{'s' if plainer > 1 else ''} of the drawing laid out in a simpler way, to be done in time"
 
 
 def insides(job: Job) -> dict[str, Inside]:
@@ -151,162 +114,3 @@ def scene(job: Job) -> Frame:
     if not job.complete():
         raise ValueError("the picture is not laid out yet: call lay_out first")
     return job.composer.scene()
-
-
-def _answers(level: Level, found: Coordinates) -> bool:
-    """Whether coordinates have all that a level needs: they may come from a file that anyone has written."""
-    names = {f"n{index}" for index in range(len(level.boxes))}
-    names |= {f"i{k}" for k in range(level.inputs)} | {f"o{k}" for k in range(level.outputs)}
-    edges = {str(index) for index in range(len(level.edges))}
-    curves = all(len(flat) % 6 == 2 for flat in found["edges"].values())
-    return names <= found["nodes"].keys() and edges >= found["edges"].keys() | found.get("notes", {}).keys() and curves
-
-
-@dataclass(frozen=True)
-class _Opened:
-    """An open box: its extent with the stack of a run, how far its frame stands in it, and where its title starts.
-
-    ``shift`` is how far the inside is moved across and along, ``length`` the frame's own size along the flow.
-    """
-
-    extent: Extent
-    inset: float
-    shift: Point
-    length: float
-    title: float
-
-
-class _Composer:
-    """All in the axes of the flow: across and along. Only `scene` turns them into x and y."""
-
-    def __init__(self, job: Job) -> None:
-        self.layouts = job.layouts
-        self.flip = job.look.direction == "LR"
-        self.pads = _PADS[job.look.direction]
-        self.root = root_level(job.record, job.look)
-        self.closed = closed_levels(job.record, job.look) if job.inside else {}
-        self.dots: dict[str, str] = {}
-        self.placed: dict[Level, Placed] = {}
-        self._labels: dict[Box, Label] = {}
-
-    def advance(self) -> dict[str, str]:
-        """Place every level that has a layout; the DOT of those that lack one, as far as their insides are placed."""
-        missing: dict[str, str] = {}
-        seen: set[Level] = set()
-        for level in (self.root, *self.closed.values()):
-            self._visit(level, missing, seen)
-        return missing
-
-    def _visit(self, level: Level, missing: dict[str, str], seen: set[Level]) -> None:
-        if level in self.placed or level in seen:
-            return
-        seen.add(level)
-        inside = [box.inner for box in level.boxes if box.inner]
-        for inner in inside:
-            self._visit(inner, missing, seen)
-        if any(inner not in self.placed for inner in inside):
-            return
-        extents = [self._extent(box) for box in level.boxes]
-        notes = [self._turned(*labels.note_size(edge.tensors)) for edge in level.edges]
-        dot = level_dot(level, extents, notes)
-        key = digest(dot)
-        self.dots[key] = dot
-        if key in self.layouts and _answers(level, self.layouts[key]):
-            pads = _MARGIN if level is self.root else self.pads
-            self.placed[level] = place(level, extents, notes, self.layouts[key], pads)
-        else:
-            missing[key] = dot
-
-    def _turned(self, x: float, y: float) -> Point:
-        return (y, x) if self.flip else (x, y)
-
-    def _label(self, box: Box) -> Label:
-        if box not in self._labels:
-            self._labels[box] = labels.label(box)
-        return self._labels[box]
-
-    def _extent(self, box: Box) -> Extent:
-        if box.inner:
-            return self._opened(box).extent
-        text = self._label(box)
-        across, along = self._turned(text.width, text.height)
-        stack = 2 * STACK if text.stacked else 0.0
-        return Extent(across + 2 * stack, along + stack, stack=stack)
-
-    def _opened(self, box: Box) -> _Opened:
-        assert box.inner is not None, "an open box"
-        placed = self.placed[box.inner]
-        needed = labels.title_width(box) + 2 * _ROUND_TITLE
-        stack = 2 * STACK if box.run else 0.0
-        second = _SECOND_LINE if box.run else 0.0
-        across, along, shift, title = placed.width, placed.height + second, 0.0, self.pads.before - 4
-        if self.flip:
-            across, along, shift, title = across + second, max(placed.height, math.ceil(needed)), second, 8.0
-            second = 0.0
-        elif title + needed > min((*placed.inputs, placed.width)):
-            # No room left of the line that comes in: the title goes right of all lines.
-            last = max(placed.inputs, default=0.0)
-            across = max(across, 2 * math.ceil((last + needed) / 2))
-            title = last + _ROUND_TITLE
-        extent = Extent(
-            across + 2 * stack,
-            along + stack,
-            tuple(x + shift + stack for x in placed.inputs),
-            tuple(x + shift + stack for x in placed.outputs),
-        )
-        return _Opened(extent, stack, (shift, second), along, title)
-
-    def scene(self) -> Frame:
-        """The picture, from the outside in."""
-        placed = self.placed[self.root]
-        root = _Opened(Extent(placed.width, placed.height), 0, (0, 0), placed.height, 0)
-        return self._frame(self.root, "", None, 0, (0.0, 0.0), root)
-
-    def inside(self, level: Level) -> Inside:
-        """What stands in the frame of a closed module once it is opened."""
-        placed = self.placed[level]
-        opened = _Opened(Extent(placed.width, placed.height), 0, (0, 0), placed.height, 0)
-        frame = self._frame(level, "", None, 0, (0.0, 0.0), opened)
-        return Inside(frame, level.names, placed.inputs, placed.outputs)
-
-    def _frame(self, level: Level, path: str, outer: Box | None, depth: int, at: Point, opened: _Opened) -> Frame:
-        placed, (aside, down) = self.placed[level], opened.shift
-        boxes, frames = [], []
-        for box, (middle, y) in zip(level.boxes, placed.boxes, strict=True):
-            extent = self._extent(box)
-            across, along = middle + aside - extent.width / 2, y + down - extent.height / 2
-            if box.inner:
-                inner = self._opened(box)
-                where = path if box.node.op == GROUP else join(path, box.node.name)
-                frames.append(self._frame(box.inner, where, box, depth + 1, (across + inner.inset, along), inner))
-            else:
-                text = self._label(box)
-                corner = self._turned(across + (2 * STACK if text.stacked else 0), along)
-                boxes.append(Drawn(join(path, box.node.name), box, text, *corner))
-        x, y = self._turned(*at)
-        width, height = self._turned(opened.extent.width - 2 * opened.inset, opened.length)
-        return Frame(
-            path=path,
-            box=outer,
-            depth=depth,
-            x=x,
-            y=y,
-            width=width,
-            height=height,
-            title=opened.title,
-            lines=tuple(self._line(line, opened.shift, opened.extent.height) for line in placed.lines),
-            dots=tuple(self._turned(x + aside, y + down) for x, y in placed.dots),
-            notes=tuple(
-                (self._turned(x + aside, y + down), labels.shape(level.edges[index].tensors))
-                for (x, y), index in placed.notes
-            ),
-            boxes=tuple(boxes),
-            frames=tuple(frames),
-        )
-
-    def _line(self, line: Line, shift: Point, length: float) -> Line:
-        """A line in its frame; what leaves a run goes on past the sheets of its stack."""
-        points = [(x + shift[0], y + shift[1]) for x, y in line.points]
-        enter = self._turned(points[0][0], 0.0) if line.enters else None
-        leave = self._turned(points[-1][0], length) if line.leaves else None
-        return replace(line, points=tuple(self._turned(*point) for point in points), enter=enter, leave=leave)
