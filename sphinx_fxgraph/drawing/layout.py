@@ -20,7 +20,7 @@ from typing import Any
 Coordinates = dict[str, Any]
 """A level's layout: ``size`` [width, height], ``nodes`` {name: [x, y]} of their middles and ``edges``
 {index: [x, y, x, y, ...]} of Bézier control points, and ``notes`` {index: [x, y]} of the middles of their texts; in
-points, y downwards."""
+points, y downwards. ``by`` says what made it, where that is not the engine with all its effort."""
 
 
 class EngineMissingError(Exception):
