@@ -10,16 +10,18 @@ import html
 import itertools
 import textwrap
 from collections.abc import Iterator, Sequence
-
-import graphviz  # type: ignore[import-untyped]  # ships no types
+from typing import TYPE_CHECKING
 
 from sphinx_fxgraph.drawing.palette import LIGHT, category
 from sphinx_fxgraph.drawing.unrolled import Operator, frames_of, unrolled
 from sphinx_fxgraph.record import Node, Record, TensorMeta
 
+if TYPE_CHECKING:
+    import graphviz  # type: ignore[import-untyped]  # ships no types
+
 _WIDTH = 44
 """Characters of a line in a table."""
-_WEAK = {"style": "dashed", "color": "lightgrey"}
+_WEAK = " [color=lightgrey style=dashed]"
 
 
 def classic(record: Record) -> graphviz.Digraph:
@@ -31,19 +33,26 @@ def classic(record: Record) -> graphviz.Digraph:
     Returns:
         A graph that `graphviz` writes as text (``.source``) or renders.
     """
-    graph = graphviz.Digraph(
-        name="model",
-        graph_attr={"fontname": "Helvetica", "fontsize": "12"},
-        node_attr={"shape": "plain", "fontname": "Helvetica", "fontsize": "10"},
-        edge_attr={"color": LIGHT.edge, "arrowsize": "0.6"},
-    )
+    import graphviz
+
+    return graphviz.Digraph("model", body=list(_lines(record)))
+
+
+def source(record: Record) -> str:
+    """The same as text; pages are written where no part of Graphviz is installed, too."""
+    return f"digraph model {{\n{''.join(_lines(record))}}}\n"
+
+
+def _lines(record: Record) -> Iterator[str]:
+    yield "\tgraph [fontname=Helvetica fontsize=12]\n"
+    yield "\tnode [fontname=Helvetica fontsize=10 shape=plain]\n"
+    yield f'\tedge [arrowsize=0.6 color="{LIGHT.edge}"]\n'
     operators = unrolled(record)
-    _draw(graph, operators, 0, itertools.count(1))
+    yield from _inside(operators, 0, itertools.count(1))
     for operator in operators:
-        for source in operator.sources:
-            weak = _without_tensor(source.node) or _without_tensor(operator.node)
-            graph.edge(f"n{source.number}", f"n{operator.number}", **_WEAK if weak else {})
-    return graph
+        for each in operator.sources:
+            weak = _without_tensor(each.node) or _without_tensor(operator.node)
+            yield f"\tn{each.number} -> n{operator.number}{_WEAK if weak else ''}\n"
 
 
 def _without_tensor(node: Node) -> bool:
@@ -51,18 +60,20 @@ def _without_tensor(node: Node) -> bool:
     return bool(node.result) and not node.has_tensor
 
 
-def _draw(graph: graphviz.Digraph, operators: Sequence[Operator], depth: int, numbers: Iterator[int]) -> None:
-    """Write operators, those that stand in frames inside these."""
+def _inside(operators: Sequence[Operator], depth: int, numbers: Iterator[int]) -> Iterator[str]:
+    """Operators, those that stand in frames inside these."""
+    indent = "\t" * (depth + 1)
     for frame, inside in frames_of(operators, depth):
         if frame is None:
             for operator in inside:
-                graph.node(f"n{operator.number}", _label(operator))
+                yield f"{indent}n{operator.number} [label={_label(operator)}]\n"
             continue
-        with graph.subgraph(name=f"cluster_c{next(numbers)}") as cluster:
-            title = f"<<B>{escaped(frame.node.name)}</B> {escaped(frame.node.kind)}>"
-            fill = LIGHT.frames[depth % len(LIGHT.frames)]
-            cluster.attr(label=title, labeljust="l", style="filled", color=LIGHT.frame, fillcolor=fill)
-            _draw(cluster, inside, depth + 1, numbers)
+        title = f"<<B>{escaped(frame.node.name)}</B> {escaped(frame.node.kind)}>"
+        fill = LIGHT.frames[depth % len(LIGHT.frames)]
+        yield f"{indent}subgraph cluster_c{next(numbers)} {{\n"
+        yield f'{indent}\tcolor="{LIGHT.frame}" fillcolor="{fill}" label={title} labeljust=l style=filled\n'
+        yield from _inside(inside, depth + 1, numbers)
+        yield f"{indent}}}\n"
 
 
 def _label(operator: Operator) -> str:
