@@ -47,7 +47,7 @@ def snippets() -> Iterator[tuple[str, str, str]]:
             shown = list(fenced(text, "rst"))
         name = "-".join(path.relative_to(DOCS.parent).with_suffix("").parts).lower()
         for number, snippet in enumerate(shown, 1):
-            if "fxgraph::" in snippet:
+            if re.search("fxgraph(-table)?::", snippet):
                 yield f"{name}-{number}", ".rst", snippet
                 yield f"{name}-{number}-myst", ".md", as_myst(snippet) + "\n"
         for number, snippet in enumerate(fenced(text, "md") if path.suffix == ".md" else (), 1):
@@ -56,6 +56,11 @@ def snippets() -> Iterator[tuple[str, str, str]]:
 
 
 SNIPPETS = list(snippets())
+
+_NAME = re.compile(
+    r"(:name:\ |numref}`|fx:\w+[:}]`|fxgraph-table(?:::|})\ )(?!zoo\.)(\S+?)(?=[`,]|$)", re.MULTILINE | re.VERBOSE
+)
+"""Where a snippet names a figure of its own."""
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +73,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Build:
     for name, suffix, text in SNIPPETS:
         title = f"# {name}\n\n" if suffix == ".md" else f"{name}\n{'=' * len(name)}\n\n"
         # a reader pastes one of them, here they share a project, and names of figures must differ
-        text = re.sub(r"(:name: |numref}`|fx:\w+[:}]`)(\S+?)(?=`|$)", rf"\g<1>{name}-\2", text, flags=re.MULTILINE)
+        text = _NAME.sub(rf"\g<1>{name}-\2", text)
         project.write(name + suffix, title + text)
     return project.build("html", "-nW", "--keep-going")
 
@@ -81,8 +86,11 @@ def test_all_snippets_build_without_a_warning(built: Build) -> None:
 @pytest.mark.parametrize("name", [name for name, _, _ in SNIPPETS])
 def test_a_snippet_becomes_a_figure(built: Build, name: str) -> None:
     figures = BeautifulSoup(built.page(f"{name}.html"), "lxml").select("figure.fxgraph")
-    assert len(figures) == 1
-    assert figures[0].select("svg .fxg-op")
+    text = next(text for found, _, text in SNIPPETS if found == name)
+    assert len(figures) == len(re.findall(r"fxgraph(?:::|})", text))
+    assert all(figure.select("svg .fxg-op") for figure in figures)
+    if not figures:
+        assert BeautifulSoup(built.page(f"{name}.html"), "lxml").select("table.fxg-table tbody tr")
 
 
 def test_the_example_in_both_languages_is_the_same_figure(built: Build) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import fnmatch
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from docutils import nodes
@@ -23,6 +23,7 @@ from sphinx_fxgraph.sphinxext.warn import warn
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
+    from sphinx.config import Config as SphinxConfig
 
 
 def _one_of(*choices: str) -> Callable[[str], str]:
@@ -73,6 +74,28 @@ PAGE: dict[str, Callable[[str], Any]] = {
 """The options of what stands around it."""
 
 
+def defaults(config: SphinxConfig, target: str) -> dict[str, Any]:
+    """The options that ``fxgraph_defaults`` sets for a target; later patterns win."""
+    given: dict[str, Any] = {}
+    for pattern, options in Config.of(config).defaults.items():
+        if fnmatch.fnmatchcase(target.replace(":", "."), pattern.replace(":", ".")):
+            given |= {name: str(value) for name, value in options.items()}
+    return given
+
+
+def spec_of(target: str, code: str, options: Mapping[str, Any]) -> GraphSpec:
+    """The spec that target, code and options ask for.
+
+    Raises:
+        SpecError: something is wrong with them.
+    """
+    given = {name: options[name] for name in CAPTURE if options.get(name)}
+    inputs = given.pop("inputs", "")
+    if inputs:
+        parse_inputs(inputs)  # what is wrong with the inputs is told as such, whatever else is wrong
+    return GraphSpec.parse(target, inputs, code=code or None, **given)
+
+
 class _AnyOption(dict[str, Callable[[Any], Any]]):
     """Takes every option as it is written: we check them ourselves, so that each warning has our type and a place."""
 
@@ -101,8 +124,8 @@ class FxgraphDirective(SphinxDirective):
         try:
             if not target and "model" not in names_set(code):
                 target = self._documented()
-            options = self._defaults(target) | self.options
-            spec = self._spec(target, code, options)
+            options = defaults(self.config, target) | self.options
+            spec = spec_of(target, code, options)
         except SpecError as error:
             subtype = "input" if str(error).startswith("inputs") else "option"
             self._wrong(str(error), subtype)
@@ -139,21 +162,6 @@ class FxgraphDirective(SphinxDirective):
                 "for example .. fxgraph:: torchvision.models.resnet18"
             )
         return f"{module}:{name}" if module else str(name)
-
-    def _defaults(self, target: str) -> dict[str, Any]:
-        """The options that ``fxgraph_defaults`` sets for a target; later patterns win."""
-        given: dict[str, Any] = {}
-        for pattern, options in Config.of(self.config).defaults.items():
-            if fnmatch.fnmatchcase(target.replace(":", "."), pattern.replace(":", ".")):
-                given |= {name: str(value) for name, value in options.items()}
-        return given
-
-    def _spec(self, target: str, code: str, options: dict[str, Any]) -> GraphSpec:
-        given = {name: options[name] for name in CAPTURE if options.get(name)}
-        inputs = given.pop("inputs", "")
-        if inputs:
-            parse_inputs(inputs)  # what is wrong with the inputs is told as such, whatever else is wrong
-        return GraphSpec.parse(target, inputs, code=code or None, **given)
 
     def _check(self, options: dict[str, Any]) -> dict[str, Any]:
         """The look options, converted; each that is wrong is told and left out."""

@@ -111,9 +111,16 @@ def depart_tables(writer: HTML5Translator, node: fxgraph_tables) -> None:  # noq
 def copy_assets(app: Sphinx, builder: Builder) -> None:  # noqa: ARG001 - an event handler
     """Put style sheet and script into the output, if any page has a graph."""
     if builder.format == "html" and fx_domain(builder.env).uses:
-        # Not by Sphinx's copy_asset_file: it warns of the file that an older version of ours has left there.
-        for name in ("fxgraph.css", "fxgraph.js"):
-            _write(Path(builder.outdir, "_static", name), (STATIC / name).read_text(encoding="utf-8"))
+        copy_static(builder, "fxgraph.css", "fxgraph.js")
+
+
+def copy_static(builder: Builder, *names: str) -> None:
+    """Put files of ours into the output.
+
+    Not by Sphinx's copy_asset_file: it warns of the file that an older version of ours has left there.
+    """
+    for name in names:
+        _write(Path(builder.outdir, "_static", name), (STATIC / name).read_text(encoding="utf-8"))
 
 
 def add_assets(app: Sphinx, *page: Any) -> None:

@@ -84,10 +84,20 @@ def plain_tables(record: Record, columns: Sequence[str], units: Units) -> Iterat
 
 
 def _table(columns: Sequence[str], body: nodes.tbody, classes: list[str], widths: Sequence[int] = ()) -> nodes.table:
+    return nodes.table("", grouped(columns, body, widths), classes=classes)
+
+
+def grouped(columns: Sequence[str], body: nodes.tbody, widths: Sequence[int] = ()) -> nodes.tgroup:
+    """The inside of a table: a row with the names of its columns, and its body.
+
+    Args:
+        columns: names.
+        body: rows with an entry a column.
+        widths: in characters or any other unit; equal where none are given.
+    """
     head = nodes.thead("", nodes.row("", *(nodes.entry("", nodes.paragraph("", column)) for column in columns)))
     specs = [nodes.colspec(colwidth=width) for width in widths or [1] * len(columns)]
-    group = nodes.tgroup("", *specs, head, body, cols=len(columns))
-    return nodes.table("", group, classes=classes)
+    return nodes.tgroup("", *specs, head, body, cols=len(columns))
 
 
 def _entry(column: str, *content: nodes.Node) -> nodes.entry:
