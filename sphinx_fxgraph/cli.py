@@ -1,6 +1,6 @@
 """The command line: ``sphinx-fxgraph show TARGET --inputs ...``.
 
-Exit status 0: done; 1: the capture failed; 2: the command was wrong.
+Exit status 0: done; 1: a capture or a check failed; 2: the command was wrong.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import io
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import sphinx_fxgraph
+from sphinx_fxgraph import commands
+from sphinx_fxgraph.commands import capture_options, captured, sentence, spec_of
 from sphinx_fxgraph.drawing import text
-from sphinx_fxgraph.record import Failure, Record
-from sphinx_fxgraph.runner import capture
-from sphinx_fxgraph.spec import CHOICES, GraphSpec, SpecError
+from sphinx_fxgraph.record import Record
+from sphinx_fxgraph.spec import SpecError
 
 _MOST_CHARACTERS = 40
 """Of a cell in the terminal; the page's table has everything."""
@@ -29,14 +29,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # not every terminal has a × and an arrow
     try:
-        spec = _spec(options)
+        status: int = options.run(options)
     except SpecError as error:
         parser.error(str(error))
-    try:
-        return _show(spec, options.python)
     except BrokenPipeError:  # `| head` has seen enough; Python would complain once more when it flushes at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    return status
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -44,54 +43,28 @@ def _parser() -> argparse.ArgumentParser:
         prog="sphinx-fxgraph", description="PyTorch models as they are implemented, in the terminal."
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {sphinx_fxgraph.__version__}")
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    show = commands.add_parser(
+    subcommands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    show = subcommands.add_parser(
         "show",
         help="capture a model; print its outline and its operators",
         description="Capture a model and print its outline and its operators.",
     )
     show.add_argument("target", metavar="TARGET", help='what makes the model: "zoo.nets:UNet(depth=3)"')
-    show.add_argument("--inputs", default="", help='what forward is called with: "f32[1, 3, 224, 224]"')
-    show.add_argument("--submodule", help="dotted path of the part that is meant")
-    show.add_argument("--method", help="traced instead of forward")
-    show.add_argument("--leaf", help="patterns of types or paths whose inside is not traced")
-    show.add_argument("--mode", help=_choices("mode"))
-    show.add_argument("--tracer", help=_choices("tracer"))
-    show.add_argument("--dtype", help=_choices("dtype"))
-    show.add_argument("--device", help=_choices("device"))
-    show.add_argument("--seed", help="of parameters and inputs")
-    show.add_argument("--timeout", help="seconds for the capture")
-    show.add_argument("--network", help=_choices("network"))
-    show.add_argument("--python", default=sys.executable, help="another interpreter that has torch")
+    capture_options(show)
+    show.set_defaults(run=_show)
+    commands.add(subcommands)
     return parser
 
 
-def _choices(option: str) -> str:
-    return ", ".join(CHOICES[option])
-
-
-def _spec(options: argparse.Namespace) -> GraphSpec:
-    given = {name: value for name, value in vars(options).items() if name != "python"}
-    return GraphSpec.parse(**given)
-
-
-def _show(spec: GraphSpec, python: str) -> int:
-    folder = str(Path.cwd())
-    ((_, record),) = capture([spec], python=python, sys_path=[folder, *sys.path], confdir=folder, workers=1)
+def _show(options: argparse.Namespace) -> int:
+    (record,) = captured([spec_of(options.target, options)], options.python)
     for part in (" · ".join(text.facts(record)), text.outline(record), *_tables(record)):
         if part:
             print(part.rstrip(), end="\n\n")
     sys.stdout.flush()
     if record.failure:
-        print(f"sphinx-fxgraph: {_sentence(record.failure)}", file=sys.stderr)
+        print(f"sphinx-fxgraph: {sentence(record.failure)}", file=sys.stderr)
     return 1 if record.failure else 0
-
-
-def _sentence(failure: Failure) -> str:
-    place = f"{failure.file}:{failure.line}: " if failure.file else ""
-    kind = f"{failure.type}: " if failure.type else ""
-    node = f" (at {failure.node})" if failure.node else ""
-    return f"{failure.stage} failed: {place}{kind}{failure.message}{node}"
 
 
 _COLUMNS = ("name", "op", "target", "arguments", "input shape", "output shape", "parameters", "MACs", "connected to")

@@ -37,6 +37,7 @@ class _Level(TypedDict):
     nodes: dict[str, _Point]
     edges: dict[str, list[_Number]]
     notes: NotRequired[dict[str, _Point]]
+    by: NotRequired[str]
 
 
 class _Layout(TypedDict):
@@ -160,9 +161,13 @@ class Store:
             self.complaints.append(complaint)
 
 
+def readable(label: str) -> str:
+    """What the names of a model's files begin with."""
+    return re.sub(r"[^A-Za-z0-9._]+", "-", label).strip("-.")[:64] or "model"
+
+
 def _stem(spec: Key) -> str:
-    name = re.sub(r"[^A-Za-z0-9._]+", "-", spec.label).strip("-.")[:64] or "model"
-    return f"{name}-{spec.id[:8]}"
+    return f"{readable(spec.label)}-{spec.id[:8]}"
 
 
 def _read(path: Path) -> bytes:

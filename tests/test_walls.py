@@ -26,9 +26,9 @@ RANK = {
             ("backward", "diff", "numbers", "sources"),
             ("capture",),
             ("store",),
-            ("runner",),
+            ("kept", "runner"),
             ("drawing",),
-            ("api",),
+            ("api", "commands"),
             ("sphinxext", "cli"),
             ("__main__",),
         )

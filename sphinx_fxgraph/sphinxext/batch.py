@@ -5,25 +5,31 @@ This is the only place where a build waits for other processes. When nothing has
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import importlib.util
 import json
 import sys
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sphinx.errors import ConfigError
 from sphinx.util import logging
 from sphinx.util.display import progress_message, status_iterator
 
 from sphinx_fxgraph import runner
+from sphinx_fxgraph.capture.farm import ExecutorError, find_executor
 from sphinx_fxgraph.drawing import compose
 from sphinx_fxgraph.drawing.compose import Job
 from sphinx_fxgraph.drawing.layout import Coordinates, Engine, EngineFailedError, EngineMissingError, find_engine
 from sphinx_fxgraph.drawing.shown import Look
+from sphinx_fxgraph.record import Record
 from sphinx_fxgraph.sources import SourceFinder
 from sphinx_fxgraph.spec import GraphSpec
 from sphinx_fxgraph.sphinxext import changes, claims, failure
 from sphinx_fxgraph.sphinxext.config import Config
-from sphinx_fxgraph.sphinxext.domain import FxDomain, fx_domain
+from sphinx_fxgraph.sphinxext.domain import Use, fx_domain
 from sphinx_fxgraph.sphinxext.run import Run, look_of
 from sphinx_fxgraph.sphinxext.warn import warn
 from sphinx_fxgraph.store import Store
@@ -47,26 +53,32 @@ def update(app: Sphinx, env: BuildEnvironment) -> list[str]:
     """Capture and draw what the pages need, and return the pages that would now look different."""
     domain = fx_domain(env)
     run = domain.run
-    run.specs = {spec.id: spec for spec in (GraphSpec.from_dict(use.spec) for use in domain.each())}
+    uses = list(domain.each())
+    run.specs = {spec.id: spec for spec in (GraphSpec.from_dict(use.spec) for use in uses)}
     if run.shows:
-        stale = _stale(run)
-        if run.config.mode == "cached":
-            _leave(run, stale)
-        else:
-            _capture(app, run, list(stale))
-        _draw(domain)
-        _tell(domain)
+        complete(app, run, uses)
     return changes.changed(domain) if run.builder.format else []
+
+
+def complete(app: Sphinx, run: Run, uses: Sequence[Use]) -> None:
+    """Make what some uses need: capture, draw, and tell what went wrong."""
+    reasons = stale(run, dict.fromkeys(use.spec_id for use in uses))
+    if why := cannot(run.config):
+        _leave(run, reasons, why)
+    else:
+        _capture(app, run, list(reasons))
+    _draw(run, uses)
+    _tell(run, uses)
 
 
 # -- capture
 
 
-def _stale(run: Run) -> dict[str, str]:
+def stale(run: Run, keys: Iterable[str]) -> dict[str, str]:
     """What must be captured before it can be shown, by spec id, and why."""
     finder = SourceFinder()
     reasons = {}
-    for key in run.specs:
+    for key in keys:
         record = run.record(key)
         if record is None:
             reasons[key] = "it was never captured"
@@ -79,35 +91,56 @@ def _stale(run: Run) -> dict[str, str]:
     return reasons
 
 
-def _leave(run: Run, stale: dict[str, str]) -> None:
-    """Show what there is: nothing is captured in cached mode."""
-    for key, reason in stale.items():
+def cannot(config: Config) -> str:
+    """Why nothing is captured, if so."""
+    if config.mode == "cached":
+        return 'fxgraph_mode is "cached"'
+    if config.mode == "auto" and not (config.python or config.executor):
+        with contextlib.suppress(ValueError):  # something else calls itself torch
+            if importlib.util.find_spec("torch") is None:
+                return "torch is not installed here (pip install 'sphinx-fxgraph[torch]')"
+    return ""
+
+
+def _leave(run: Run, reasons: dict[str, str], why: str) -> None:
+    """Show what there is."""
+    for key, reason in reasons.items():
         if run.record(key) is None:
-            run.missing(key, 'it is not in the cache, and fxgraph_mode is "cached"')
+            run.missing(key, f"it is not in the cache, and {why}")
         else:
             run.troubles[key] = "cache", f"shown as it was captured before: {reason}"
 
 
-def _capture(app: Sphinx, run: Run, keys: list[str]) -> None:
-    """Capture in other processes, and keep each record as soon as it is there."""
+def captured(app: Sphinx, run: Run, keys: Sequence[str]) -> Iterator[tuple[GraphSpec, Record]]:
+    """Capture in other processes, and give each record as soon as it is there."""
     if not keys:
         return
-    captured = runner.capture(
-        [run.specs[key] for key in keys],
-        python=run.config.python or sys.executable,
-        sys_path=list(sys.path),
-        confdir=str(app.confdir),
-        workers=run.config.workers,
-        timeout=run.config.timeout,
-    )
-    for spec, record in status_iterator(
-        captured,
-        "capturing graphs... ",
-        "darkgreen",
-        len(keys),
-        app.verbosity,
-        lambda done: done[0].target or done[0].label,
-    ):
+    try:
+        records = runner.capture(
+            [run.specs[key] for key in keys],
+            python=run.config.python,
+            sys_path=list(sys.path),
+            confdir=str(app.confdir),
+            workers=run.config.workers,
+            timeout=run.config.timeout,
+            executor=find_executor(run.config.executor) if run.config.executor else None,
+        )
+        with contextlib.closing(records):
+            yield from status_iterator(
+                records,
+                "capturing graphs... ",
+                "darkgreen",
+                len(keys),
+                app.verbosity,
+                lambda done: done[0].target or done[0].label,
+            )
+    except ExecutorError as error:
+        raise ConfigError(f"fxgraph_executor: {error}") from error
+
+
+def _capture(app: Sphinx, run: Run, keys: Sequence[str]) -> None:
+    """Capture, and keep each record as soon as it is there."""
+    for spec, record in captured(app, run, keys):
         old = run.record(spec.id)
         if not (record.failure and record.failure.transient):
             run.keep(spec.id, record)
@@ -122,15 +155,20 @@ def _capture(app: Sphinx, run: Run, keys: list[str]) -> None:
 # -- draw
 
 
-def _draw(domain: FxDomain) -> None:
-    """Lay out what is not laid out, all in one batch, and note what can be drawn."""
-    run = domain.run
-    looks: dict[str, dict[Look, None]] = {key: {} for key in run.specs}
-    for use in domain.each():
+def pictures(run: Run, uses: Iterable[Use]) -> dict[str, list[Job]]:
+    """What some uses show, by spec id: one picture for each look."""
+    looks: dict[str, dict[Look, None]] = {}
+    for use in uses:
+        wanted = looks.setdefault(use.spec_id, {})
         if use.look is not None:
-            looks[use.spec_id][look_of(use.look)] = None
-    pictures = {key: run.jobs(key, *wanted) for key, wanted in looks.items()}
-    undrawn = {key: jobs for key, jobs in pictures.items() if not all(job.complete() for job in jobs)}
+            wanted[look_of(use.look)] = None
+    return {key: run.jobs(key, *wanted) for key, wanted in looks.items()}
+
+
+def _draw(run: Run, uses: Sequence[Use]) -> None:
+    """Lay out what is not laid out, all in one batch, and note what can be drawn."""
+    shown = pictures(run, uses)
+    undrawn = {key: jobs for key, jobs in shown.items() if not all(job.complete() for job in jobs)}
     if undrawn:
         try:
             engine = find_engine(run.config.dot)
@@ -141,9 +179,10 @@ def _draw(domain: FxDomain) -> None:
         else:
             _keep(run, engine, undrawn, complaints)
             for key, complaint in complaints.items():
-                for use in domain.uses_of(key):
-                    warn(f"{run.specs[key].label}: Graphviz says: {complaint}", "layout", use.location)
-    for key, jobs in (pictures | undrawn).items():
+                for use in uses:
+                    if use.spec_id == key:
+                        warn(f"{run.specs[key].label}: Graphviz says: {complaint}", "layout", use.location)
+    for key, jobs in (shown | undrawn).items():
         for job in jobs:
             if job.complete():
                 run.drawn[key, job.look] = hashlib.sha256(json.dumps(job.used(), sort_keys=True).encode()).hexdigest()
@@ -187,10 +226,9 @@ def _keep(run: Run, engine: Engine, pictures: dict[str, list[Job]], complaints: 
 # -- tell
 
 
-def _tell(domain: FxDomain) -> None:
+def _tell(run: Run, uses: Sequence[Use]) -> None:
     """One warning for each place that shows a model which went wrong; failures are told again in every build."""
-    run = domain.run
-    for use in domain.each():
+    for use in uses:
         key = use.spec_id
         record = run.record(key)
         name = use.spec.get("target") or run.specs[key].label

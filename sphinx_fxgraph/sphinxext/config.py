@@ -49,6 +49,13 @@ class Config:
     python: str = _value(
         "", types=(str,), help="Another Python interpreter, one that has torch. Default: the one of the docs"
     )
+    executor: str = _value(
+        "",
+        types=(str,),
+        help="Makes a concurrent.futures.Executor that captures elsewhere, as module:factory",
+    )
+    shard: str = _value("", types=(str,), help="The part that fxgraph-warm captures: 3/16 is the third of sixteen")
+    prune: bool = _value(False, types=(bool,), help="Whether fxgraph-warm removes what no page uses any more")
     defaults: Mapping[str, Mapping[str, str]] = _value(
         {},
         types=(dict,),

@@ -1,0 +1,162 @@
+"""The builders that write no page: ``fxgraph-warm`` fills the cache, ``fxgraph-check`` compares it with today."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from sphinx.builders import Builder
+from sphinx.errors import ConfigError
+
+from sphinx_fxgraph.diff import compare
+from sphinx_fxgraph.record import Record
+from sphinx_fxgraph.spec import GraphSpec
+from sphinx_fxgraph.sphinxext import batch
+from sphinx_fxgraph.sphinxext.domain import Use, fx_domain
+from sphinx_fxgraph.sphinxext.failure import sentence
+from sphinx_fxgraph.sphinxext.run import Run
+from sphinx_fxgraph.sphinxext.warn import warn
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+    from sphinx.environment import BuildEnvironment
+
+_MOST_LINES = 40
+"""Of one difference; ``sphinx-fxgraph diff`` tells all."""
+
+
+class _CacheBuilder(Builder):
+    """Reads the docs and goes through the models that they show. Its mode is its own: what it is for it does."""
+
+    format = ""
+    epilog = ""
+    allow_parallel = True
+
+    def __init__(self, app: Sphinx, env: BuildEnvironment) -> None:
+        super().__init__(app, env)
+        self._application = app
+
+    def get_outdated_docs(self) -> Iterable[str]:
+        """No page is written, so none is outdated."""
+        return ()
+
+    def get_target_uri(self, docname: str, typ: str | None = None) -> str:  # noqa: ARG002 - as Sphinx calls it
+        """No page is written, so none has an address."""
+        return ""
+
+    def prepare_writing(self, docnames: Iterable[str]) -> None:
+        """Nothing is."""
+
+    def write_doc(self, docname: str, doctree: object) -> None:
+        """Nothing is."""
+
+    def write(self, *_: object, **__: object) -> None:  # type: ignore[misc] # final for builders of pages
+        """Instead of writing pages: work with the cache. All pages are read, and all models are known."""
+        domain = fx_domain(self.env)
+        run = domain.run
+        if not run.config.cache_dir and self.tags.has("fxgraph_temporary"):
+            raise ConfigError(
+                "set fxgraph_cache_dir in conf.py to the folder of the cache, or name that of the doctrees with -d"
+            )
+        if run.config.mode in ("cached", "off"):
+            run.config = dataclasses.replace(run.config, mode="auto")
+        if not self.work(self._application, run, list(domain.each())):
+            self._application.statuscode = 1
+
+    def work(self, app: Sphinx, run: Run, uses: Sequence[Use]) -> bool:
+        """Do what the builder is for; whether all is well."""
+        raise NotImplementedError
+
+
+class WarmBuilder(_CacheBuilder):
+    """Captures and lays out what the pages need."""
+
+    name = "fxgraph-warm"
+
+    def work(self, app: Sphinx, run: Run, uses: Sequence[Use]) -> bool:
+        """Fill the cache."""
+        run.store.writable = True
+        mine = set(_shard(sorted(run.specs), run.config.shard))
+        uses = [use for use in uses if use.spec_id in mine]
+        batch.complete(app, run, uses)
+        if run.config.prune:
+            for path in run.store.prune(run.specs.values()):
+                print(f"removed {path.name}, which no page uses")
+        failed = {use.spec_id for use in uses if use.expect != "error" and _failed(run.record(use.spec_id))}
+        print(f"{len(mine) - len(failed)} of {len(mine)} graphs are in {run.store.folder}")
+        return not failed and not run.store.complaints
+
+
+class CheckBuilder(_CacheBuilder):
+    """Compares the cache with the models of today, and writes nothing."""
+
+    name = "fxgraph-check"
+
+    def work(self, app: Sphinx, run: Run, uses: Sequence[Use]) -> bool:
+        """Tell what is stale or missing, and how the architecture has changed."""
+        run.store.writable = False
+        reasons = batch.stale(run, run.specs)
+        undrawn = {
+            key
+            for key, jobs in batch.pictures(run, uses).items()
+            if key not in reasons and not all(job.complete() for job in jobs)
+        }
+        kept = {key: run.record(key) for key in reasons}
+        now = {} if batch.cannot(run.config) else dict(batch.captured(app, run, list(reasons)))
+        for key, reason in reasons.items():
+            told = "".join(f"\n  {line}" for line in _difference(kept[key], now.get(run.specs[key])))
+            warn(f"{_name(run.specs[key])}: {reason}{told}", "cache", _place(uses, key))
+        for key in sorted(undrawn):
+            warn(f"{_name(run.specs[key])}: its drawing is not in the cache", "cache", _place(uses, key))
+        for path in run.store.orphans(run.specs.values()):
+            print(f"{path.name}: no page uses it")
+        fresh = len(run.specs) - len(reasons) - len(undrawn)
+        print(f"{fresh} of {len(run.specs)} graphs are up to date in {run.store.folder}")
+        return fresh == len(run.specs)
+
+
+def _shard(keys: Sequence[str], text: str) -> Sequence[str]:
+    """The keys of the part ``3/16``: the third of sixteen."""
+    if not text:
+        return keys
+    found = re.fullmatch(r"(\d+)/(\d+)", text)
+    if not found or not 1 <= int(found[1]) <= int(found[2]):
+        raise ConfigError(f"fxgraph_shard: {text!r} is no part; write 3/16 for the third of sixteen")
+    return keys[int(found[1]) - 1 :: int(found[2])]
+
+
+def _name(spec: GraphSpec) -> str:
+    return spec.target or spec.label
+
+
+def _failed(record: Record | None) -> bool:
+    return record is None or record.failure is not None
+
+
+def _place(uses: Iterable[Use], key: str) -> str | None:
+    """Where a model is shown first."""
+    return next((use.location for use in uses if use.spec_id == key), None)
+
+
+def _difference(kept: Record | None, now: Record | None) -> Iterator[str]:
+    """How the architecture has changed, as far as both are known."""
+    if now is None:
+        return
+    if now.failure and (kept is None or kept.failure != now.failure):
+        yield f"today: {sentence(now.failure)}"
+    if kept is None or (now.failure and now.failure.transient):
+        return
+    lines = list(compare(kept, now).lines())
+    if not lines and not now.failure:
+        yield "the architecture is the same: only the record of its sources is old"
+    yield from lines[:_MOST_LINES]
+    if len(lines) > _MOST_LINES:
+        yield f"… and {len(lines) - _MOST_LINES} more"
+
+
+def setup(app: Sphinx) -> None:
+    """Tell Sphinx of the builders."""
+    app.add_builder(WarmBuilder)
+    app.add_builder(CheckBuilder)

@@ -1,0 +1,91 @@
+"""Records in files and at git revisions, in a real repository."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from sphinx_fxgraph.kept import KeptError, at_revision, from_file, is_revision
+from sphinx_fxgraph.record import Record
+from sphinx_fxgraph.spec import GraphSpec
+from sphinx_fxgraph.store import Store
+
+SPECS = [GraphSpec.parse(f"pkg.nets:UNet(depth={depth})", "1, 3, 16, 16") for depth in (3, 4)]
+OTHER = GraphSpec.parse("pkg.nets:Other", "1, 3, 16, 16")
+
+
+def git(folder: Path, *command: str) -> None:
+    identity = {f"GIT_{who}_{what}": "x@x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    subprocess.run(["git", *command], cwd=folder, check=True, capture_output=True, env={**os.environ, **identity})
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Records in `docs/cache`, committed as `v1` and changed afterwards."""
+    folder = tmp_path_factory.mktemp("repository")
+    git(folder, "init", "-q")
+    store = Store(folder / "docs/cache")
+    for number, spec in enumerate([*SPECS, OTHER]):
+        store.put_record(spec, Record(spec.to_dict(), "symbolic", output=f"v1 {number}"))
+        store.put_drawing(spec, "digraph {}\n", {}, "dot")
+    (folder / "docs/notes-0123abcd.json").write_text("{}")
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "first")
+    git(folder, "tag", "v1")
+    for spec in SPECS:
+        store.put_record(spec, Record(spec.to_dict(), "symbolic", output="today"))
+    return folder
+
+
+def output(repository: Path, text: str, folder: str = "") -> str:
+    record = at_revision(text, repository / folder)
+    assert record is not None
+    return record.output
+
+
+def test_a_record_has_many_names(repository: Path) -> None:
+    stem = f"UNet-{SPECS[0].id[:8]}"
+    for name in (stem, f"{stem}.json", f"docs/cache/{stem}.json", "pkg.nets:UNet(depth = 3)"):
+        assert output(repository, f"v1:{name}") == "v1 0"
+    assert output(repository, f"HEAD:cache/{stem}.json", folder="docs") == "v1 0"
+    assert output(repository, "v1:Other") == "v1 2"
+    assert output(repository, "v1:pkg.nets:UNet(depth=4)") == "v1 1"
+
+
+def test_a_name_of_several_or_of_none_is_told(repository: Path) -> None:
+    with pytest.raises(KeptError, match=r"v1 has 2 records called 'UNet': docs/cache/UNet-"):
+        at_revision("v1:UNet", repository)
+    with pytest.raises(KeptError, match="v1 has no record 'Nothing'"):
+        at_revision("v1:Nothing", repository)
+    with pytest.raises(KeptError, match=r"docs/notes-0123abcd\.json at v1 is no record"):
+        at_revision("v1:notes", repository)
+
+
+def test_what_is_no_revision_is_none(repository: Path, tmp_path: Path) -> None:
+    for text in ("pkg.nets:UNet", "v2:UNet", "UNet", ":UNet", "--help:UNet", "v1"):
+        assert at_revision(text, repository) is None
+        assert not is_revision(text, repository)
+    assert is_revision("v1:UNet", repository)
+    assert at_revision("v1:UNet", tmp_path) is None
+
+
+def test_without_git_there_are_no_revisions(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    assert at_revision("v1:Other", repository) is None
+
+
+def test_a_file(repository: Path, tmp_path: Path) -> None:
+    path = repository / "docs/cache" / f"UNet-{SPECS[0].id[:8]}.json"
+    assert from_file(path).output == "today"
+    (tmp_path / "torn.json").write_text("{")
+    for name in ("torn.json", "none.json", "."):
+        with pytest.raises(KeptError, match="is no record"):
+            from_file(tmp_path / name)
+    newer = dataclasses.replace(from_file(path), schema=99)
+    (tmp_path / "newer.json").write_text(newer.to_json())
+    with pytest.raises(KeptError, match="schema 99 is newer"):
+        from_file(tmp_path / "newer.json")
