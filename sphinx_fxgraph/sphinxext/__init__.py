@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import sphinx_fxgraph
-from sphinx_fxgraph.sphinxext import batch, config, directives, domain, fill, html
+from sphinx_fxgraph.sphinxext import batch, builders, config, directives, domain, fill, html
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -20,6 +20,7 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     batch.setup(app)
     fill.setup(app)
     html.setup(app)
+    builders.setup(app)
     return {
         "version": sphinx_fxgraph.__version__,
         "env_version": 1,
