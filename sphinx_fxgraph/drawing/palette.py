@@ -84,6 +84,9 @@ class Colours:
     strokes: dict[str, str]
 
 
+ACCENT = "#c2410c"
+"""Of what failed, in print; the style sheet has one for each page."""
+
 LIGHT = Colours(
     paper="#ffffff",
     ink="#1c2430",
