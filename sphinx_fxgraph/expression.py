@@ -148,6 +148,9 @@ class Call:
         return f"{self.function}({self.arguments})"
 
 
+AUTO = Name(None, "auto")
+"""As inputs: what the model says of itself."""
+
 Value = Name | Call | Literal | Tensor | List | Tuple | Dict
 
 

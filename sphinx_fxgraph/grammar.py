@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sphinx_fxgraph.expression import (
+    AUTO,
     DTYPES,
     Arguments,
     Call,
@@ -42,14 +43,16 @@ def parse_target(text: str) -> Name | Call:
     return reader.target(reader.tree)
 
 
-def parse_inputs(text: str) -> Arguments | Call:
-    """What ``forward`` is called with; a lone call stands for whatever it returns.
+def parse_inputs(text: str) -> Arguments | Call | Name:
+    """What ``forward`` is called with; a lone call stands for whatever it returns, `AUTO` for what the model says.
 
     Only integers are the shape of one ``f32`` tensor, only tuples of integers the shapes of that many.
 
     Raises:
         SpecError: it cannot stand between the brackets of a call.
     """
+    if text.strip() == str(AUTO):
+        return AUTO
     reader = _Reader("inputs", text, "f(")
     tree = reader.tree
     if not isinstance(tree, ast.Call):  # the brackets are balanced, so this takes some trying

@@ -19,6 +19,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from sphinx_fxgraph.expression import (
+    AUTO,
     DTYPES,
     Arguments,
     Call,
@@ -35,6 +36,7 @@ from sphinx_fxgraph.grammar import parse_inputs, parse_target
 from sphinx_fxgraph.located import SpecError
 
 __all__ = [
+    "AUTO",
     "CHOICES",
     "CODE_FILE",
     "DTYPES",
@@ -74,7 +76,7 @@ class GraphSpec:
     target: str
     """Expression that makes the model; empty where ``code`` sets ``model``."""
     inputs: str = ""
-    """What ``forward`` is called with."""
+    """What ``forward`` is called with; ``auto`` is what the model says of itself."""
     code: str = ""
     """Python that sets ``model``, ``inputs`` or both."""
     method: str = ""

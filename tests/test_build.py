@@ -382,3 +382,168 @@ def test_code_that_raises(package: Callable[[str, str], None]) -> None:
 
     assert "is of type int" in error_of(code="model = 3").message
     assert error_of(code="import nowhere_to_be_found\nmodel = 1").transient
+
+
+# -- what a model says of its inputs
+
+TELLING = """
+import torch
+from torch import nn
+
+class Linear(nn.Module):
+    def __init__(self, example=None):
+        super().__init__()
+        self.linear = nn.Linear(4, 2)
+        if example is not None:
+            self.example_input_array = example
+
+    def forward(self, x, scale=1):
+        return self.linear(x) * scale
+
+def lightning(kind):
+    x = torch.zeros(3, 4)
+    return Linear({"tensor": x, "tuple": (x, 2), "dict": {"x": x, "scale": 2}}[kind])
+
+class Timm(nn.Module):
+    default_cfg = {"input_size": (3, 64, 64), "first_conv": "stem.0"}
+
+    def __init__(self, channels=3):
+        super().__init__()
+        self.stem = nn.Sequential(nn.Conv2d(channels, 2, 3))
+
+    def forward(self, x):
+        return self.stem(x)
+
+class Fails(nn.Module):
+    @property
+    def example_input_array(self):
+        raise RuntimeError("no data set")
+
+def looks_at_values():
+    ids = torch.tensor([3, 1, 2])
+    return torch.zeros(int(ids.max()), 4), ids.tolist()
+"""
+
+
+def shapes_of(target: str, **options: Any) -> tuple[list[Any], dict[str, Any]]:
+    args, kwargs = inputs_of("auto", target, **options)
+
+    def plain(value: Any) -> Any:
+        return (tuple(value.shape), value.dtype) if isinstance(value, torch.Tensor) else value
+
+    return [plain(arg) for arg in args], {key: plain(value) for key, value in kwargs.items()}
+
+
+F32, BF16, I64 = torch.float32, torch.bfloat16, torch.int64
+
+
+@pytest.mark.parametrize("device", ["meta", "cpu", "fake"])
+@pytest.mark.parametrize(
+    ("target", "args", "kwargs"),
+    [
+        ('netpkg.telling.lightning("tensor")', [((3, 4), F32)], {}),
+        ('netpkg.telling.lightning("tuple")', [((3, 4), F32), 2], {}),
+        ('netpkg.telling.lightning("dict")', [], {"x": ((3, 4), F32), "scale": 2}),
+        ("netpkg.telling.Timm", [((1, 3, 64, 64), F32)], {}),
+        ("netpkg.telling.Timm(channels=1)", [((1, 1, 64, 64), F32)], {}),
+    ],
+)
+def test_inputs_that_a_model_tells(
+    package: Callable[[str, str], None], target: str, args: list[Any], kwargs: dict[str, Any], device: str
+) -> None:
+    package("telling.py", TELLING)
+    assert shapes_of(target, device=device) == (args, kwargs)
+
+
+def test_inputs_that_a_model_tells_have_the_dtype_of_the_spec(package: Callable[[str, str], None]) -> None:
+    package("telling.py", TELLING)
+    assert shapes_of('netpkg.telling.lightning("tensor")', dtype="bf16") == ([((3, 4), BF16)], {})
+    assert shapes_of("netpkg.telling.Timm", dtype="bf16") == ([((1, 3, 64, 64), BF16)], {})
+
+
+def test_a_model_that_tells_nothing(package: Callable[[str, str], None]) -> None:
+    package("telling.py", TELLING)
+    error = error_of("netpkg.telling.Linear", "auto")
+    assert error.stage == "input"
+    assert error.message == "Linear says nothing of its inputs; write them, for example f32[1, 3, 224, 224]"
+    error = error_of("netpkg.telling.Fails", "auto")
+    assert (error.stage, error.type, error.message) == ("input", "RuntimeError", "no data set")
+    assert error.file == "netpkg/telling.py"
+
+
+SMALL = "hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16"
+SEQ2SEQ = (
+    "d_model=16, encoder_layers=1, decoder_layers=1, encoder_ffn_dim=16, decoder_ffn_dim=16,"
+    " encoder_attention_heads=2, decoder_attention_heads=2"
+)
+
+
+@pytest.mark.parametrize(
+    ("target", "names"),
+    [
+        (f"BertModel(transformers.BertConfig({SMALL}))", {"input_ids": (3, 5)}),
+        (f"ViTModel(transformers.ViTConfig({SMALL}, image_size=32, patch_size=8))", {"pixel_values": (1, 3, 32, 32)}),
+        (
+            f"WhisperModel(transformers.WhisperConfig({SEQ2SEQ}))",
+            {"input_features": (1, 80, 3000), "decoder_input_ids": (1, 8)},
+        ),
+    ],
+)
+def test_inputs_that_transformers_tell(target: str, names: dict[str, tuple[int, ...]]) -> None:
+    pytest.importorskip("transformers")
+    built = build(GraphSpec.parse(f"transformers.{target}", "auto"))
+    args, kwargs = built.inputs()
+    assert args == ()
+    assert {name: tuple(tensor.shape) for name, tensor in kwargs.items()} == names
+    with torch.no_grad():
+        assert built.model(**kwargs).last_hidden_state.is_meta
+
+
+def test_inputs_that_torchvision_and_timm_tell() -> None:
+    torchvision = pytest.importorskip("torchvision")
+    assert shapes_of("torchvision.models.inception_v3(init_weights=False)") == ([((1, 3, 299, 299), F32)], {})
+    assert shapes_of("torchvision.models.video.r3d_18") == ([((1, 3, 16, 112, 112), F32)], {})
+    assert torchvision
+    pytest.importorskip("timm")
+    assert shapes_of('timm.create_model("vit_tiny_patch16_224", img_size=96, in_chans=1)') == (
+        [((1, 1, 96, 96), F32)],
+        {},
+    )
+
+
+# -- devices
+
+
+def test_a_function_that_looks_at_values_makes_inputs_for_any_device(package: Callable[[str, str], None]) -> None:
+    package("telling.py", TELLING)
+    for device in ("meta", "cpu", "fake"):
+        args, _ = inputs_of("netpkg.telling:looks_at_values()", "netpkg.telling.Linear", device=device)
+        assert tuple(args[0].shape) == (3, 4)
+        assert args[0].is_meta == (device == "meta")
+        assert args[1] == [3, 1, 2]
+
+
+def test_fake_tensors_say_that_they_are_on_the_cpu(package: Callable[[str, str], None]) -> None:
+    built = build(GraphSpec.parse("netpkg.nets.Net", "f32[2, 3]", device="fake", dtype="bf16"))
+    args, _ = built.inputs()
+    assert built.model.head.weight.device.type == "cpu"
+    assert built.model.head.weight.dtype == torch.bfloat16
+    with built.place.running(), torch.no_grad():
+        result = built.model(*args)
+    assert (tuple(result.shape), result.dtype) == ((2, 2), torch.bfloat16)
+    with pytest.raises(Exception, match="item"):  # it has no values
+        result.sum().item()
+
+
+@pytest.mark.parametrize("tracer", ["auto", "symbolic", "observed", "export", "autograd"])
+def test_every_tracer_on_every_device(package: Callable[[str, str], None], tracer: str) -> None:
+    from sphinx_fxgraph.capture.recording import record_spec
+
+    records = [
+        record_spec(GraphSpec.parse("netpkg.nets.Net", "f32[2, 3]", tracer=tracer, device=device, dtype="bf16"))
+        for device in ("meta", "cpu", "fake")
+    ]
+    assert [made.failure for made in records] == [None] * 3
+    assert len({made.output for made in records}) == 1
+    assert "bf16" in records[0].output
+    assert records[0].bodies == records[1].bodies == records[2].bodies

@@ -76,6 +76,10 @@ def copied(value: Any) -> Any:
         return value
     if isinstance(value, torch.Tensor):
         return value.clone()
+    if type(value) in (list, tuple):
+        return type(value)(map(copied, value))
+    if type(value) is dict:
+        return {key: copied(item) for key, item in value.items()}
     try:
         return copy.deepcopy(value)
     except Exception:  # noqa: BLE001 - an object of the model's own that cannot be copied

@@ -17,8 +17,8 @@ import torch
 from torch import fx, nn
 
 from sphinx_fxgraph.capture import gradients, values
-from sphinx_fxgraph.capture.arguments import bind, copied, named
-from sphinx_fxgraph.capture.errors import CaptureError
+from sphinx_fxgraph.capture.arguments import ArgumentError, bind, copied, named
+from sphinx_fxgraph.capture.errors import CaptureError, said
 from sphinx_fxgraph.capture.flat import Call, Calls, Frame, Trace
 from sphinx_fxgraph.capture.gradients import Function
 from sphinx_fxgraph.capture.naming import dotted, meta_of, short_meta, tensors_in, text
@@ -52,12 +52,12 @@ def trace(
             result = run(*(value for _, value in given[: len(args)]), **{name: by_name[name] for name in kwargs})
             result = list(result) if isinstance(result, Iterator) else result  # a generator runs while it is consumed
         roots = [tensor.grad_fn for _, tensor in values.tensors(result) if tensor.grad_fn is not None]
-        if not roots:
-            raise CaptureError(
-                "trace", "nothing that the model returns depends on a tensor that requires a gradient"
-            )
     except Exception as error:  # noqa: BLE001 - a model may raise anything, and a failure is part of the result
-        return Trace(fx.Graph(), [], [], error, probed=True, notes=tuple(notes))
+        failed = error if isinstance(error, ArgumentError) else CaptureError("probe", said(error), cause=error)
+        return Trace(fx.Graph(), [], [], failed, probed=True, notes=tuple(notes))
+    if not roots:
+        nothing = CaptureError("trace", "nothing that the model returns depends on a tensor that requires a gradient")
+        return Trace(fx.Graph(), [], [], nothing, probed=True, notes=tuple(notes))
     return _Graph(model, calls, given, result, roots).trace(tuple(notes))
 
 

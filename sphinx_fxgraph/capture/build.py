@@ -15,11 +15,14 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.utils import _pytree  # what torch.fx itself uses for nested values
+from torch.utils import _pytree as pytree  # what torch.fx itself uses for nested values
 
+from sphinx_fxgraph.capture.devices import Place, cast_model
 from sphinx_fxgraph.capture.errors import CaptureError, Stage, failed_call, suggestion
+from sphinx_fxgraph.capture.inputs import told
 from sphinx_fxgraph.capture.resolve import resolve
 from sphinx_fxgraph.spec import (
+    AUTO,
     CODE_FILE,
     DTYPES,
     Arguments,
@@ -38,7 +41,7 @@ from sphinx_fxgraph.spec import (
 
 __all__ = ["Built", "CaptureError", "build", "resolve"]
 
-_DEVICES = {"auto": ("meta", "cpu"), "meta": ("meta",), "cpu": ("cpu",)}
+_DEVICES = {"auto": ("meta", "cpu"), "meta": ("meta",), "cpu": ("cpu",), "fake": ("fake",)}
 
 
 @dataclass(frozen=True)
@@ -48,10 +51,15 @@ class Built:
     spec: GraphSpec
     model: nn.Module
     """The model, or the part of it that the spec means, in the mode and dtype of the spec."""
-    device: str
-    """``meta`` or ``cpu``; what the inputs must be on."""
+    place: Place
+    """Where its tensors are, and its inputs must be."""
     names: Mapping[str, Any] = field(default_factory=dict)
     """What the directive's code has set."""
+
+    @property
+    def device(self) -> str:
+        """``meta``, ``cpu`` or ``fake``."""
+        return self.place.device
 
     def inputs(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Positional and keyword arguments for the call of the model.
@@ -60,15 +68,21 @@ class Built:
             CaptureError: stage ``input`` or ``import``.
         """
         with _seeded(self.spec.seed):
-            values = _Values("input", self.device, self.spec)
+            values = _Values("input", self.place, self.spec)
             if "inputs" in self.names:
-                args, kwargs = _arguments(self.names["inputs"])
+                given = _arguments(self.names["inputs"])
+            elif self.spec.inputs == str(AUTO):
+                given = values.told(self.model, self._builder())
             else:
                 tree = parse_inputs(self.spec.inputs)
-                args, kwargs = values.arguments(tree) if isinstance(tree, Arguments) else _arguments(values.of(tree))
-        if self.device == "meta":  # a function may have brought real tensors along
-            args, kwargs = _pytree.tree_map_only(torch.Tensor, lambda tensor: tensor.to("meta"), (args, kwargs))
+                given = values.arguments(tree) if isinstance(tree, Arguments) else _arguments(values.of(tree))
+        args, kwargs = self.place.moved(given)
         return args, kwargs
+
+    def _builder(self) -> object:
+        """What was called to make the model; None where that is not known."""
+        tree = parse_target(self.spec.target) if self.spec.target and not self.spec.submodule else None
+        return resolve(tree.function if isinstance(tree, Call) else tree) if tree else None
 
 
 def build(spec: GraphSpec) -> Built:
@@ -77,8 +91,6 @@ def build(spec: GraphSpec) -> Built:
     Raises:
         CaptureError: stage ``import`` or ``build``.
     """
-    if spec.device not in _DEVICES:
-        raise CaptureError("build", f"':device: {spec.device}' is not there yet; write auto, meta or cpu")
     *first, last = _DEVICES[spec.device]
     for device in first:
         try:
@@ -90,9 +102,10 @@ def build(spec: GraphSpec) -> Built:
 
 
 def _build_on(device: str, spec: GraphSpec) -> Built:
+    place = Place.of(device)
     with _seeded(spec.seed):
-        names = _run(spec.code, device) if spec.code else {}
-        model = names["model"] if "model" in names else _Values("build", device, spec).model(parse_target(spec.target))
+        names = _run(spec.code, place) if spec.code else {}
+        model = names["model"] if "model" in names else _Values("build", place, spec).model(parse_target(spec.target))
     if not isinstance(model, nn.Module):
         who = "the code's model" if "model" in names else spec.target
         raise CaptureError("build", f"{who} is {_a(model)}, no torch.nn.Module; {_RIGHT_TARGET}")
@@ -105,8 +118,9 @@ def _build_on(device: str, spec: GraphSpec) -> Built:
         raise CaptureError("build", f"{type(model).__name__} has no method {spec.method!r}{close}")
     model.train(spec.mode == "train")
     if spec.dtype:
-        model.to(dtype=getattr(torch, DTYPES[spec.dtype]))
-    return Built(spec, model, device, names)
+        with place.running():
+            cast_model(model, getattr(torch, DTYPES[spec.dtype]), fake=device == "fake")
+    return Built(spec, model, place, names)
 
 
 _RIGHT_TARGET = "name a class, a function that returns the model, or the model itself"
@@ -131,7 +145,7 @@ def _check_meta(model: nn.Module) -> None:
             raise CaptureError("build", f"{name!r} holds values, it is not on meta; write ':device: cpu'")
 
 
-def _run(code: str, device: str) -> dict[str, Any]:
+def _run(code: str, place: Place) -> dict[str, Any]:
     """What the code of a directive sets. Imports run first and on no device: a module is shared by all that follows."""
     names: dict[str, Any] = {"__name__": CODE_FILE}
     try:
@@ -140,7 +154,7 @@ def _run(code: str, device: str) -> dict[str, Any]:
         for node in imports:
             with contextlib.suppress(ImportError):  # the code may put the folder on sys.path first
                 exec(compile(ast.Module([node], []), CODE_FILE, "exec"), names)  # noqa: S102 - the author's own code
-        with torch.device(device):
+        with place.making():
             exec(compile(tree, CODE_FILE, "exec"), names)  # noqa: S102 - the author's own code
     except (Exception, SystemExit) as error:
         raise failed_call("build", "the directive's code", error) from error
@@ -172,12 +186,15 @@ def _arguments(given: object) -> tuple[tuple[Any, ...], dict[str, Any]]:
 
 
 class _Values:
-    """Makes the values of an expression on a device."""
+    """Makes the values of an expression at a place.
 
-    def __init__(self, stage: Stage, device: str, spec: GraphSpec) -> None:
+    A function that makes inputs may look at their values, so it always runs for real.
+    """
+
+    def __init__(self, stage: Stage, place: Place, spec: GraphSpec) -> None:
         self.stage: Stage = stage
-        self.device = device
-        self.dtype = spec.dtype
+        self.place = place
+        self.spec = spec
 
     def model(self, target: Name | Call) -> object:
         """The value of a target: what is named, or what calling it gives."""
@@ -200,7 +217,8 @@ class _Values:
             case Name():
                 return resolve(value)
             case Call():
-                return self.call(value.function, resolve(value.function), *self.arguments(value.arguments))
+                values = self if self.stage == "build" else _Values(self.stage, Place("cpu"), self.spec)
+                return values.call(value.function, resolve(value.function), *values.arguments(value.arguments))
             case Tensor():
                 return self.tensor(value)
 
@@ -208,22 +226,41 @@ class _Values:
         """Positional and keyword arguments of a call."""
         return tuple(map(self.of, arguments.args)), {key: self.of(value) for key, value in arguments.kwargs}
 
+    def told(self, model: nn.Module, builder: object) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """What a model says of itself that it is called with."""
+        try:
+            found = told(model, builder)
+        except Exception as error:
+            raise failed_call(self.stage, f"{type(model).__name__}'s example inputs", error) from error
+        if found is None:
+            what = f"{type(model).__name__} says nothing of its inputs; write them"
+            raise CaptureError(self.stage, f"{what}, for example f32[1, 3, 224, 224]")
+        if isinstance(found, Arguments):
+            return self.arguments(found)
+        dtype = getattr(torch, DTYPES[self.spec.dtype]) if self.spec.dtype else torch.float32
+
+        def cast(tensor: torch.Tensor) -> torch.Tensor:
+            return tensor.to(dtype) if tensor.dtype == torch.float32 else tensor
+
+        return _arguments(pytree.tree_map_only(torch.Tensor, cast, found))
+
     def call(self, name: Name, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What a function returns; only it runs on the device, no import that came before."""
         try:
-            with torch.device(self.device):
+            with self.place.making():
                 return function(*args, **kwargs)
         except (Exception, SystemExit) as error:
             raise failed_call(self.stage, str(name), error, function) from error
 
     def tensor(self, tensor: Tensor) -> torch.Tensor:
         """A random tensor; floats are normally distributed, integers 0 or 1, where no range is given."""
-        short = self.dtype if self.dtype and tensor.dtype == "f32" else tensor.dtype
+        short = self.spec.dtype if self.spec.dtype and tensor.dtype == "f32" else tensor.dtype
         dtype = getattr(torch, DTYPES[short])
         try:
-            if self.device == "meta":
+            if self.place.device == "meta":
                 return torch.empty(tensor.shape, dtype=dtype, device="meta")
-            return _random(tensor, dtype)
+            with self.place.making():
+                return _random(tensor, dtype)
         except (RuntimeError, MemoryError, OverflowError, TypeError) as error:
             raise failed_call(self.stage, str(tensor), error) from error
 

@@ -19,7 +19,7 @@ import torch
 from torch import fx, nn
 from torch.utils import _pytree as pytree
 
-from sphinx_fxgraph.capture.arguments import ArgumentError, bind, copied
+from sphinx_fxgraph.capture.arguments import ArgumentError, bind
 from sphinx_fxgraph.capture.errors import CaptureError, cut
 from sphinx_fxgraph.capture.exported_graph import Flat, Symbols
 from sphinx_fxgraph.capture.flat import Trace
@@ -84,7 +84,7 @@ def _export(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], not
     # A size of one is a size like any other; torch takes it for a size that must be one.
     has_patch = hasattr(_config, "backed_size_oblivious")
     patch: Any = cast("Any", _config).patch(backed_size_oblivious=True) if has_patch else contextlib.nullcontext()
-    opened: Any = copied((args, kwargs))  # torch.export marks the tensors whose dimensions are open
+    opened: Any = _copied((args, kwargs))  # torch.export marks the tensors whose dimensions are open
     shapes = cast("Any", export.ShapesCollection)()
     for leaf in pytree.tree_leaves(opened):
         if isinstance(leaf, torch.Tensor) and leaf.dim():
@@ -94,9 +94,13 @@ def _export(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], not
             with patch:
                 return export.export(model, *opened, dynamic_shapes=shapes, strict=False)
         except Exception as error:  # noqa: BLE001 - the same again without what may be the reason
-            program = export.export(model, *copied((args, kwargs)), strict=False)
+            program = export.export(model, *_copied((args, kwargs)), strict=False)
             notes.append(f"no dimension is open: {refused(error)}")
             return program
+
+
+def _copied(value: Any) -> Any:
+    return pytree.tree_map_only(torch.Tensor, torch.clone, value)
 
 
 @contextlib.contextmanager

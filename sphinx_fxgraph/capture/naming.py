@@ -153,9 +153,10 @@ def _text(value: Any, node_text: Callable[[fx.Node], str]) -> str:
         return value.__name__
     if callable(value) and hasattr(value, "__name__") and not isinstance(value, nn.Module):
         return function_name(value)
-    held = [(step.key, item) for step, item in values.items(value) if values.tensors(item)]
+    held = values.tensors(value)  # of an object only these: the rest may be anything, and lead back to it
     if held:
-        return f"{type(value).__name__}({', '.join(f'{key}={inner(item)}' for key, item in held)})"
+        entries = (f"{''.join(map(str, path)).lstrip('.')}={inner(tensor)}" for path, tensor in held)
+        return f"{type(value).__name__}({', '.join(entries)})"
     return type(value).__name__  # its repr may hold an address, a path or values
 
 

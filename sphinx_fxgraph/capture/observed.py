@@ -243,7 +243,8 @@ class Recorder(TorchFunctionMode):
                 self.entered.add(self._function)
             return original(module, *args, **kwargs)
         if not self._attributes.has_module(module):
-            self._strangers.enter_context(untouched(module))
+            with self._watch.node():
+                self._strangers.enter_context(untouched(module))
         path = self._attributes.module(module, self._callers)
         if is_leaf(module, path, self._patterns):
             return self._call_leaf(original, module, path, args, kwargs)
@@ -364,8 +365,11 @@ class Recorder(TorchFunctionMode):
         held = {id(value): name for name, value in _held(owner)} if owner is not None else {}
         hidden: dict[str, fx.Node] = {}
         for tensor in seen.read.values():
+            origin = self._writer.origins.of(tensor)
+            if origin is None or origin.node.op == "get_attr" or origin.node in known:
+                continue
             source = self._writer.node_of(tensor)
-            if source.op != "get_attr" and source not in known:
+            if source not in known:
                 known.add(source)
                 name = held.get(id(tensor), "captured")
                 free = (f"{name}_{number}" if number else name for number in itertools.count())

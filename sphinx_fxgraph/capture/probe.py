@@ -93,6 +93,19 @@ class Probe(fx.Interpreter):
             return type(result).__name__
         return text(result)
 
+    def fetch_args_kwargs_from_env(self, n: fx.Node) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments of a node, with lists and dicts that a function may write into, as in the model's code."""
+        args, kwargs = super().fetch_args_kwargs_from_env(n)
+        return tuple(map(_mutable, args)), {key: _mutable(value) for key, value in kwargs.items()}
+
     def fetch_attr(self, target: str) -> Any:
         """A module or attribute by its dotted path; the empty path is the model itself."""
         return super().fetch_attr(target) if target else self.module
+
+
+def _mutable(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_mutable(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _mutable(item) for key, item in value.items()}
+    return tuple(map(_mutable, value)) if type(value) is tuple else value

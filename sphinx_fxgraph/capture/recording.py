@@ -20,8 +20,9 @@ import sphinx_fxgraph
 from sphinx_fxgraph.capture.arguments import ArgumentError, copied
 from sphinx_fxgraph.capture.bodies import find_bodies
 from sphinx_fxgraph.capture.build import Built, build
-from sphinx_fxgraph.capture.errors import CaptureError, place
+from sphinx_fxgraph.capture.errors import CaptureError, place, said
 from sphinx_fxgraph.capture.extras import pooled
+from sphinx_fxgraph.capture.faked import faked
 from sphinx_fxgraph.capture.flat import Trace
 from sphinx_fxgraph.capture.measure import measure, run_totals
 from sphinx_fxgraph.capture.naming import short_meta
@@ -35,20 +36,20 @@ from sphinx_fxgraph.spec import Call, GraphSpec, parse_target
 
 _MOST_REAL_BYTES = 4 << 30
 """A model with more parameters is not built for real when it fails on meta: that would end the process."""
-_MOST_CHARACTERS = 500
 
 
 def record_spec(spec: GraphSpec) -> Record:
     """The record of a spec. What the model's code does wrong is a `Failure` in it.
 
-    A model that was built on meta and cannot run there is built and run once more for real.
+    A model that was built on meta and cannot run there is built and run once more for real, or if it is too large with
+    fake tensors.
     """
     try:
         built = build(spec)
         record = _record_built(built, spec)
-        if record.failure and built.device == "meta" and spec.device == "auto" and _may_be_real(record):
-            built = build(replace(spec, device="cpu"))
-            record = _record_built(built, spec)
+        if record.failure and built.device == "meta" and spec.device == "auto" and _is_about_meta(record.failure):
+            device = "cpu" if record.totals.bytes <= _MOST_REAL_BYTES else "fake"
+            record = _record_built(build(replace(spec, device=device)), spec)
     except CaptureError as error:
         return _failed(spec, error)
     return record
@@ -56,13 +57,12 @@ def record_spec(spec: GraphSpec) -> Record:
 
 def _record_built(built: Built, spec: GraphSpec) -> Record:
     args, kwargs = built.inputs()
-    return record_model(built.model, args, kwargs, spec=spec, tracer=spec.tracer)
+    with built.place.running():
+        return record_model(built.model, args, kwargs, spec=spec, tracer=spec.tracer)
 
 
-def _may_be_real(record: Record) -> bool:
-    assert record.failure is not None
-    about_meta = record.failure.stage == "probe" or "meta" in record.failure.message
-    return about_meta and record.totals.bytes <= _MOST_REAL_BYTES
+def _is_about_meta(failure: Failure) -> bool:
+    return failure.stage == "probe" or "meta" in failure.message
 
 
 def record_model(
@@ -93,6 +93,8 @@ def record_model(
         model.train(asked.mode == "train")
         seed(asked.seed)
         trace = _tracer(tracer)(model, args, kwargs, asked.leaf, asked.method)
+        if trace.error and spec is None and any(tensor.is_meta for tensor in model.parameters()):
+            trace = _tried_with_fakes(trace, tracer, model, args, kwargs)
         failure = _trace_failure(trace) if trace.error else None
         try:
             if not trace.probed:
@@ -122,6 +124,16 @@ def record_model(
         made_by=_made_by(),
     )
     return replace(record, failure=replace(failure, node=_failed_node(record))) if failure else record
+
+
+def _tried_with_fakes(
+    failed: Trace, tracer: str, model: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Trace:
+    """What the model does with fake tensors; the failure on the meta device if that fails too."""
+    place, args, kwargs = faked(model, args, kwargs)
+    with place.running():
+        trace = _tracer(tracer)(model, args, kwargs)
+        return failed if trace.error else trace
 
 
 def _initialized(model: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], spec: GraphSpec) -> nn.Module:
@@ -170,27 +182,23 @@ def _trace_failure(trace: Trace) -> Failure:
     error = trace.error
     assert error is not None
     if isinstance(error, CaptureError):
-        return Failure(error.stage, error.type, error.message, error.file, error.line, transient=error.transient)
+        name = error.type or type(error).__name__
+        return Failure(error.stage, name, error.message, error.file, error.line, transient=error.transient)
     stage = "input" if isinstance(error, ArgumentError) else "probe" if trace.tracer == "observed" else "trace"
-    return Failure(stage, type(error).__name__, _said(error), *place(error))
+    return Failure(stage, type(error).__name__, said(error) or "no message", *place(error))
 
 
 def _probe_failure(error: ProbeError) -> Failure:
     """The place is that of the call in the model's code, as it was traced; a leaf module's inside is not traced."""
     cause = error.__cause__
     assert cause is not None
-    return Failure("probe", type(cause).__name__, _said(cause), *placed(error.node))
+    return Failure("probe", type(cause).__name__, said(cause) or "no message", *placed(error.node))
 
 
 def _failed_node(record: Record) -> str:
     if not record.root:
         return ""
     return next((join(path, node.name) for path, _, node in record.walk() if "failed" in node.marks), "")
-
-
-def _said(error: BaseException) -> str:
-    text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 1] + "…"
 
 
 def _failed(spec: GraphSpec, error: CaptureError) -> Record:

@@ -46,7 +46,19 @@ def items(value: Any) -> list[tuple[Step, Any]]:
 
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device)
-_CLOSED = (*_PLAIN, torch.Tensor, nn.Module, fx.Node, fx.Proxy, torch.Generator, type, FunctionType, ModuleType)
+_SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
+_CLOSED = (
+    *_PLAIN,
+    *_SYMBOLS,
+    torch.Tensor,
+    nn.Module,
+    fx.Node,
+    fx.Proxy,
+    torch.Generator,
+    type,
+    FunctionType,
+    ModuleType,
+)
 """What is no container, though Python may say that it has attributes."""
 
 

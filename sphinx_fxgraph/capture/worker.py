@@ -4,7 +4,7 @@
 standard input; the answer is a line of JSON on standard output. The server itself runs no operator: a child would hang
 in OpenMP, whose threads do not survive a fork. Closing its input ends it, and the capture that is under way.
 
-With ``--once RESULT OUTPUT`` it makes one capture, in this process.
+With ``--once RESULT OUTPUT`` it makes one capture, in this process; with ``--list`` it calls a zoo's registry.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import time
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from sphinx_fxgraph.capture import child, postmortem
+from sphinx_fxgraph.capture import child, listing, postmortem
 from sphinx_fxgraph.capture.child import Request
 from sphinx_fxgraph.record import Failure
 
@@ -52,7 +52,9 @@ def command(python: str) -> list[str]:
 
 
 def main(arguments: list[str]) -> None:
-    """Serve until standard input is closed, or make one capture."""
+    """Serve until standard input is closed, or make one capture, or call one registry."""
+    if arguments[:1] == ["--list"]:
+        listing.listed(json.loads(sys.stdin.buffer.read()), Path(arguments[1]), Path(arguments[2]))
     if arguments[:1] == ["--once"]:
         child.capture(Request(**json.loads(sys.stdin.buffer.read())), Path(arguments[1]), Path(arguments[2]))
     with os.fdopen(os.dup(0), "rb") as requests, os.fdopen(os.dup(1), "wb") as answers:

@@ -56,8 +56,8 @@ class Writer:
 
         Args:
             value: anything.
-            deep: look into plain objects and dataclasses too, which become dicts by attribute; and write the whole
-                result of a node as that node.
+            deep: look into plain objects and dataclasses too, which become dicts of what they hold; and write the
+                whole result of a node as that node.
         """
         if isinstance(value, torch.Tensor):
             return self.node_of(value)
@@ -73,8 +73,8 @@ class Writer:
             return [self.nodes(item, deep=deep) for item in value]
         if isinstance(value, Mapping):
             return {key: self.nodes(item, deep=deep) for key, item in value.items()}
-        held = [(step, item) for step, item in values.items(value) if values.tensors(item)] if deep else []
-        return {str(step): self.nodes(item, deep=True) for step, item in held} if held else value
+        held = values.tensors(value) if deep else []
+        return {"".join(map(str, path)).lstrip("."): self.node_of(tensor) for path, tensor in held} or value
 
     def _whole(self, value: Any) -> fx.Node | None:
         """The node whose whole result a value is, as that of an LSTM that is handed on."""
