@@ -114,6 +114,16 @@ class Store:
         wrote = [self._write(self._path(spec, ".dot"), dot), self._write(self._path(spec, ".layout.json"), text)]
         return any(wrote)
 
+    def text(self, name: str) -> bytes | None:
+        """A file that belongs to no spec, such as the list of a zoo's models."""
+        with contextlib.suppress(OSError):
+            return (self.folder / name).read_bytes()
+        return None
+
+    def put_text(self, name: str, text: str) -> bool:
+        """Keep such a file. Whether it was written."""
+        return self._write(self.folder / name, text)
+
     def orphans(self, used: Iterable[Key]) -> list[Path]:
         """Files that belong to none of the specs, and what a killed build has left; no file that is not ours."""
         kept = {_stem(spec) for spec in used}

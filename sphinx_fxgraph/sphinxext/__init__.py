@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import sphinx_fxgraph
-from sphinx_fxgraph.sphinxext import batch, builders, config, directives, domain, fill, html
+from sphinx_fxgraph.sphinxext import batch, builders, config, directives, domain, fill, html, table, zoo
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -20,6 +20,8 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     batch.setup(app)
     fill.setup(app)
     html.setup(app)
+    table.setup(app)
+    zoo.setup(app)
     builders.setup(app)
     return {
         "version": sphinx_fxgraph.__version__,

@@ -45,8 +45,8 @@ class FxDomain(Domain):
 
     name = "fx"
     label = "fxgraph"
-    data_version = 2
-    initial_data: ClassVar[dict[str, dict[str, Any]]] = {"uses": {}, "mentions": {}}
+    data_version = 4
+    initial_data: ClassVar[dict[str, dict[str, Any]]] = {"uses": {}, "mentions": {}, "tables": {}, "zoos": {}}
     object_types: ClassVar[dict[str, ObjType]] = {
         "model": ObjType("model", "model"),
         "node": ObjType("node", "node", searchprio=-1),
@@ -68,6 +68,16 @@ class FxDomain(Domain):
     def mentions(self) -> dict[str, list[str]]:
         """The graphs that a page tells of, by docname: names, or patterns of names."""
         return cast("dict[str, list[str]]", self.data["mentions"])
+
+    @property
+    def tables(self) -> dict[str, bool]:
+        """The pages that have a table of models."""
+        return cast("dict[str, bool]", self.data["tables"])
+
+    @property
+    def zoos(self) -> dict[str, dict[str, str]]:
+        """The pages with the index of a zoo: docname -> zoo -> digest of its list of pages."""
+        return cast("dict[str, dict[str, str]]", self.data["zoos"])
 
     def note(self, docname: str, use: Use) -> None:
         """Remember that a page shows a model."""
@@ -95,10 +105,6 @@ class FxDomain(Domain):
         """All uses, page by page in alphabetical order."""
         for docname in sorted(self.uses):
             yield from self.uses[docname]
-
-    def uses_of(self, spec_id: str) -> Iterator[Use]:
-        """The uses of one model."""
-        return (use for use in self.each() if use.spec_id == spec_id)
 
     def clear_doc(self, docname: str) -> None:
         """Forget a page that is read again or gone."""

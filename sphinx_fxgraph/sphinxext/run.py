@@ -38,6 +38,8 @@ class Run:
     """By spec id: subtype and text of a warning about a record that is shown all the same."""
     digests: dict[str, str] = field(default_factory=dict)
     """Of each page: what it would show now."""
+    zoos: dict[str, list[Any]] = field(default_factory=dict)
+    """The pages of each zoo (`zoo.Page`)."""
     written: dict[str, str] = field(default_factory=dict)
     """Of the pages written in this run: what they were made from."""
 
