@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.util.typing import ExtensionMetadata
 
-    from sphinx_fxgraph.capture.errors import CaptureError
     from sphinx_fxgraph.api import ModelRecord, autograd_graph, model_graph, model_record
+    from sphinx_fxgraph.capture.errors import CaptureError
 
 __version__ = "0.1.0.dev0"
 
