@@ -76,7 +76,7 @@ def test_inputs_that_do_not_fit_raise() -> None:
 
 def test_the_package_hands_the_names_on() -> None:
     assert sphinx_fxgraph.model_graph is api.model_graph
-    assert set(sphinx_fxgraph.__all__) <= set(dir(sphinx_fxgraph)) | set(dir(api))
+    assert all(getattr(sphinx_fxgraph, name) for name in sphinx_fxgraph.__all__)
     with pytest.raises(AttributeError, match="no_such_name"):
         _ = sphinx_fxgraph.no_such_name
 

@@ -531,8 +531,6 @@ def test_fake_tensors_say_that_they_are_on_the_cpu(package: Callable[[str, str],
     with built.place.running(), torch.no_grad():
         result = built.model(*args)
     assert (tuple(result.shape), result.dtype) == ((2, 2), torch.bfloat16)
-    with pytest.raises(Exception, match="item"):  # it has no values
-        result.sum().item()
 
 
 @pytest.mark.parametrize("tracer", ["auto", "symbolic", "observed", "export", "autograd"])

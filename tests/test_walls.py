@@ -26,7 +26,7 @@ RANK = {
             ("backward", "diff", "numbers", "sources"),
             ("capture",),
             ("store",),
-            ("kept", "runner"),
+            ("kept", "registry", "runner"),
             ("drawing",),
             ("api", "commands"),
             ("sphinxext", "cli"),

@@ -15,6 +15,7 @@ from typing import Any, cast
 import torch
 from torch import fx, nn
 from torch.nn.parameter import is_lazy
+from torch.utils._pytree import tree_leaves  # what torch.fx itself uses for nested values
 
 import sphinx_fxgraph
 from sphinx_fxgraph.capture.arguments import ArgumentError, copied
@@ -87,13 +88,14 @@ def record_model(
     """
     asked = spec or GraphSpec(target="")
     if any(map(is_lazy, model.parameters())):
-        model = _initialized(model, args, kwargs, asked)
+        with torch.random.fork_rng([]):
+            model = _initialized(model, args, kwargs, asked)
     with alone(), untouched(model), eagerly(), torch.no_grad():
         model, notes = unwrapped(model)
         model.train(asked.mode == "train")
         seed(asked.seed)
         trace = _tracer(tracer)(model, args, kwargs, asked.leaf, asked.method)
-        if trace.error and spec is None and any(tensor.is_meta for tensor in model.parameters()):
+        if trace.error and spec is None and any(map(_is_meta, (*model.parameters(), *tree_leaves((args, kwargs))))):
             trace = _tried_with_fakes(trace, tracer, model, args, kwargs)
         failure = _trace_failure(trace) if trace.error else None
         try:
@@ -134,6 +136,10 @@ def _tried_with_fakes(
     with place.running():
         trace = _tracer(tracer)(model, args, kwargs)
         return failed if trace.error else trace
+
+
+def _is_meta(value: object) -> bool:
+    return isinstance(value, torch.Tensor) and value.is_meta
 
 
 def _initialized(model: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], spec: GraphSpec) -> nn.Module:

@@ -27,6 +27,8 @@ def untouched(model: nn.Module) -> Iterator[None]:
     kept: list[_Saved | _Held] = [_Saved(vars(module)) for module in model.modules()]
     kept += map(_Held, (*model.parameters(), *model.buffers()))
     buffers = [(buffer, buffer.clone()) for buffer in model.buffers() if not buffer.is_meta]
+    # TorchScript keeps the mode of its modules out of their attributes.
+    modes = [(module, module.training) for module in model.modules() if isinstance(module, torch.jit.ScriptModule)]
     gpus = {tensor.device for tensor in model.parameters() if tensor.is_cuda}
     with torch.random.fork_rng(sorted(gpus, key=str)), _python_seeds():
         try:
@@ -34,6 +36,8 @@ def untouched(model: nn.Module) -> Iterator[None]:
         finally:
             for saved in kept:
                 saved.restore()
+            for module, training in modes:
+                module.training = training
             with torch.no_grad():
                 for buffer, values in buffers:
                     buffer.copy_(values)

@@ -22,7 +22,7 @@ from sphinx_fxgraph import runner
 from sphinx_fxgraph.capture.farm import ExecutorError, find_executor
 from sphinx_fxgraph.drawing import compose
 from sphinx_fxgraph.drawing.compose import Job
-from sphinx_fxgraph.drawing.layout import Coordinates, Engine, EngineFailedError, EngineMissingError, find_engine
+from sphinx_fxgraph.drawing.layout import Engine, EngineMissingError, find_engine
 from sphinx_fxgraph.drawing.shown import Look
 from sphinx_fxgraph.record import Record
 from sphinx_fxgraph.sources import SourceFinder
@@ -192,24 +192,11 @@ def _lay_out(engine: Engine, pictures: dict[str, list[Job]]) -> dict[str, str]:
     """Fill in the missing layouts.
 
     Returns:
-        What the engine complained of, or why it failed, by spec id. Those pictures are new jobs, laid out from nothing.
+        What the engine complained of, by spec id.
     """
-    try:
-        if not compose.lay_out([job for jobs in pictures.values() for job in jobs], engine):
-            return {}
-    except EngineFailedError:
-        pass
-    complaints = {}
-    for key, jobs in pictures.items():  # again and one by one, to know whose it is
-        layouts: dict[str, Coordinates] = {}
-        pictures[key] = [Job(job.record, job.look, layouts) for job in jobs]
-        try:
-            said = compose.lay_out(pictures[key], engine)
-        except EngineFailedError as error:
-            said = [str(error)]
-        if said:
-            complaints[key] = "\n".join(said)
-    return complaints
+    compose.lay_out([job for jobs in pictures.values() for job in jobs], engine)
+    said = {key: dict.fromkeys(text for job in jobs for text in job.complaints) for key, jobs in pictures.items()}
+    return {key: "\n".join(texts) for key, texts in said.items() if texts}
 
 
 def _keep(run: Run, engine: Engine, pictures: dict[str, list[Job]], complaints: dict[str, str]) -> None:

@@ -205,7 +205,7 @@ def test_an_engine_that_complains_or_fails_is_told_in_every_build(
         assert line.startswith("index.rst:4: WARNING: Mlp: ")
         assert "this engine is unwell" in line
         assert line.endswith("[fxgraph.layout]")
-        assert ("<svg" in build.page()) == (status == 0)
+        assert "<svg" in build.page()  # laid out plainly where the engine fails
 
 
 def test_without_torch_what_was_captured_is_shown(project: Project, tmp_path: Path) -> None:
