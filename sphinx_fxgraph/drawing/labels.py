@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from sphinx_fxgraph.diff import SIGNS
 from sphinx_fxgraph.drawing import fonts
 from sphinx_fxgraph.drawing.level import Box
+from sphinx_fxgraph.drawing.rows import format_shape
 from sphinx_fxgraph.drawing.shown import GROUP, Run
 from sphinx_fxgraph.record import Node, TensorMeta
 
@@ -136,7 +137,7 @@ def chip(names: Sequence[str]) -> str:
 
 def shape(tensors: Sequence[TensorMeta]) -> str:
     """``1×64×56×56 f32``; of several tensors the first few."""
-    shown = [f"{dims(meta)} {meta.dtype}" for meta in tensors[:_SHOWN_TENSORS]]
+    shown = [f"{format_shape(meta)} {meta.dtype}" for meta in tensors[:_SHOWN_TENSORS]]
     if len(tensors) > 1:
         more = len(tensors) - len(shown)
         return f"{len(tensors)} tensors" if more or len(set(shown)) > 1 else f"{len(tensors)} · {shown[0]}"
@@ -147,8 +148,3 @@ def note_size(tensors: Sequence[TensorMeta]) -> tuple[float, float]:
     """Width and height of the text at an edge; most edges have none."""
     text = shape(tensors)
     return (math.ceil(fonts.sans(text, SHAPE_SIZE)) + 6, 13) if text else (0, 0)
-
-
-def dims(meta: TensorMeta) -> str:
-    """``1×64×56×56``; a tensor without dimensions is a scalar."""
-    return "×".join(map(str, meta.shape)) or "scalar"

@@ -11,6 +11,7 @@ from sphinx_fxgraph.drawing import fonts, labels
 from sphinx_fxgraph.drawing.compose import Drawn, Frame
 from sphinx_fxgraph.drawing.palette import category
 from sphinx_fxgraph.drawing.routing import Line
+from sphinx_fxgraph.drawing.rows import format_shape
 from sphinx_fxgraph.drawing.shown import GROUP
 from sphinx_fxgraph.record import Node
 
@@ -225,7 +226,7 @@ class Writer:
         node = drawn.box.node
         arguments = ", ".join(part for part in (node.args, node.kwargs) if part)
         call = f"{node.target}({arguments})" if node.op.startswith("call_") else node.target
-        results = [f"{meta.path} {labels.dims(meta)} {meta.dtype}".strip() for meta in drawn.box.tensors] or [
+        results = [f"{meta.path} {format_shape(meta)} {meta.dtype}".strip() for meta in drawn.box.tensors] or [
             node.result
         ]
         return "\n".join(part for part in (f"{drawn.path} = {call}", node.config, *results) if part)
