@@ -78,7 +78,7 @@ def autograd_graph(
         >>> graph.source.count("SumBackward0")
         1
     """
-    from sphinx_fxgraph.capture.backward import read
+    from sphinx_fxgraph.capture.tracers.backward import read
 
     return picture(read(output, params or {}, show_attrs=show_attrs, show_saved=show_saved, most=max_attr_chars))
 

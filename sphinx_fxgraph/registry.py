@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sphinx_fxgraph.capture.worker import STARTUP, command
+from sphinx_fxgraph.capture.worker.process import STARTUP, command
 from sphinx_fxgraph.record import Record, Source
 from sphinx_fxgraph.sources import SourceFinder
 

@@ -16,9 +16,9 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from pathlib import Path
 
-from sphinx_fxgraph.capture import farm
-from sphinx_fxgraph.capture.child import Request
-from sphinx_fxgraph.capture.server import Server
+from sphinx_fxgraph.capture.worker import farm
+from sphinx_fxgraph.capture.worker.child import Request
+from sphinx_fxgraph.capture.worker.server import Server
 from sphinx_fxgraph.record import Record
 from sphinx_fxgraph.spec import GraphSpec
 

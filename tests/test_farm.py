@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sphinx_fxgraph.capture.farm import ExecutorError, find_executor
+from sphinx_fxgraph.capture.worker.farm import ExecutorError, find_executor
 from sphinx_fxgraph.record import Record
 from sphinx_fxgraph.runner import capture
 from sphinx_fxgraph.spec import GraphSpec

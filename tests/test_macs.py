@@ -16,7 +16,7 @@ pytestmark = pytest.mark.torch
 from torch import nn  # noqa: E402 - only where torch is
 from torch.nn import functional  # noqa: E402
 
-from sphinx_fxgraph.capture.macs import MacCounter  # noqa: E402
+from sphinx_fxgraph.capture.measures.macs import MacCounter  # noqa: E402
 from sphinx_fxgraph.capture.recording import record_model  # noqa: E402
 
 

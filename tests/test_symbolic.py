@@ -91,7 +91,7 @@ def test_the_graph_is_that_of_torch_fx(target: str, inputs: str, count: int) -> 
 
 
 def build(target: str) -> nn.Module:
-    from sphinx_fxgraph.capture.build import build as build_spec
+    from sphinx_fxgraph.capture.model.build import build as build_spec
 
     return build_spec(GraphSpec.parse(target)).model
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from sphinx_fxgraph.capture.postmortem import ended
+from sphinx_fxgraph.capture.worker.postmortem import ended
 from sphinx_fxgraph.record import Record
 from sphinx_fxgraph.spec import GraphSpec
 
-WORKER = [sys.executable, "-m", "sphinx_fxgraph.capture.worker"]
+WORKER = [sys.executable, "-m", "sphinx_fxgraph.capture.worker.process"]
 
 NOISY = """
 print("imported")

@@ -18,19 +18,19 @@ from torch.nn.parameter import is_lazy
 from torch.utils._pytree import tree_leaves  # what torch.fx itself uses for nested values
 
 import sphinx_fxgraph
-from sphinx_fxgraph.capture.arguments import ArgumentError, copied
-from sphinx_fxgraph.capture.bodies import find_bodies
-from sphinx_fxgraph.capture.build import Built, build
 from sphinx_fxgraph.capture.errors import CaptureError, place, said
-from sphinx_fxgraph.capture.extras import pooled
-from sphinx_fxgraph.capture.faked import faked
 from sphinx_fxgraph.capture.flat import Trace
-from sphinx_fxgraph.capture.measure import measure, run_totals
+from sphinx_fxgraph.capture.measures.extras import pooled
+from sphinx_fxgraph.capture.measures.probe import ProbeError, probe
+from sphinx_fxgraph.capture.measures.totals import measure, run_totals
+from sphinx_fxgraph.capture.model.arguments import ArgumentError, copied
+from sphinx_fxgraph.capture.model.build import Built, build
+from sphinx_fxgraph.capture.model.faked import faked
+from sphinx_fxgraph.capture.model.untouched import alone, seed, untouched
+from sphinx_fxgraph.capture.model.unwrapped import eagerly, unwrapped
 from sphinx_fxgraph.capture.naming import short_meta
 from sphinx_fxgraph.capture.place import placed
-from sphinx_fxgraph.capture.probe import ProbeError, probe
-from sphinx_fxgraph.capture.untouched import alone, seed, untouched
-from sphinx_fxgraph.capture.unwrapped import eagerly, unwrapped
+from sphinx_fxgraph.capture.tree.bodies import find_bodies
 from sphinx_fxgraph.record import Failure, Record, join
 from sphinx_fxgraph.sources import class_files, depends_on
 from sphinx_fxgraph.spec import Call, GraphSpec, parse_target

@@ -19,7 +19,7 @@ from sphinx.util import logging
 from sphinx.util.display import progress_message, status_iterator
 
 from sphinx_fxgraph import runner
-from sphinx_fxgraph.capture.farm import ExecutorError, find_executor
+from sphinx_fxgraph.capture.worker.farm import ExecutorError, find_executor
 from sphinx_fxgraph.drawing import compose
 from sphinx_fxgraph.drawing.compose import Job
 from sphinx_fxgraph.drawing.layout import Engine, EngineMissingError, find_engine

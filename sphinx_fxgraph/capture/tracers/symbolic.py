@@ -18,11 +18,11 @@ from typing import Any
 import torch
 from torch import fx, nn
 
-from sphinx_fxgraph.capture.arguments import arrivals, bind
 from sphinx_fxgraph.capture.flat import Call, Frame, Trace, leaves, passed_through
-from sphinx_fxgraph.capture.leaf import is_leaf
+from sphinx_fxgraph.capture.model.arguments import arrivals, bind
 from sphinx_fxgraph.capture.naming import dotted, writes_in_place
 from sphinx_fxgraph.capture.place import place
+from sphinx_fxgraph.capture.tracers.leaf import is_leaf
 
 
 def trace(

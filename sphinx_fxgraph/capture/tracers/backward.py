@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sphinx_fxgraph.backward import BackwardNode, Edge, Role
-from sphinx_fxgraph.capture import gradients, values
-from sphinx_fxgraph.capture.gradients import Function
+from sphinx_fxgraph.capture import values
 from sphinx_fxgraph.capture.naming import meta_of, short_meta
+from sphinx_fxgraph.capture.tracers import gradients
+from sphinx_fxgraph.capture.tracers.gradients import Function
 from sphinx_fxgraph.record import TensorMeta
 
 if TYPE_CHECKING:

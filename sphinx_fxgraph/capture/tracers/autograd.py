@@ -16,12 +16,13 @@ from typing import Any
 import torch
 from torch import fx, nn
 
-from sphinx_fxgraph.capture import gradients, values
-from sphinx_fxgraph.capture.arguments import ArgumentError, bind, copied, named
+from sphinx_fxgraph.capture import values
 from sphinx_fxgraph.capture.errors import CaptureError, said
 from sphinx_fxgraph.capture.flat import Call, Calls, Frame, Trace
-from sphinx_fxgraph.capture.gradients import Function
+from sphinx_fxgraph.capture.model.arguments import ArgumentError, bind, copied, named
 from sphinx_fxgraph.capture.naming import dotted, meta_of, short_meta, tensors_in, text
+from sphinx_fxgraph.capture.tracers import gradients
+from sphinx_fxgraph.capture.tracers.gradients import Function
 
 
 def trace(

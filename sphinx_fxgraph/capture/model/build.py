@@ -17,10 +17,10 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree  # what torch.fx itself uses for nested values
 
-from sphinx_fxgraph.capture.devices import Place, cast_model
 from sphinx_fxgraph.capture.errors import CaptureError, Stage, failed_call, suggestion
-from sphinx_fxgraph.capture.inputs import told
-from sphinx_fxgraph.capture.resolve import resolve
+from sphinx_fxgraph.capture.model.devices import Place, cast_model
+from sphinx_fxgraph.capture.model.inputs import told
+from sphinx_fxgraph.capture.model.resolve import resolve
 from sphinx_fxgraph.spec import (
     AUTO,
     CODE_FILE,

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-from sphinx_fxgraph.capture import sandbox
+from sphinx_fxgraph.capture.worker import sandbox
 from sphinx_fxgraph.sources import depends_on
 
 

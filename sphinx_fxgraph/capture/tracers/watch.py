@@ -10,9 +10,9 @@ from typing import Any
 
 import torch
 
-from sphinx_fxgraph.capture.macs import MacCounter, Operator, is_composite
-from sphinx_fxgraph.capture.origins import Origins
-from sphinx_fxgraph.capture.untouched import Values
+from sphinx_fxgraph.capture.measures.macs import MacCounter, Operator, is_composite
+from sphinx_fxgraph.capture.model.untouched import Values
+from sphinx_fxgraph.capture.tracers.origins import Origins
 
 
 @dataclass

@@ -14,7 +14,7 @@ from torch import nn
 from torch.nn.parameter import is_lazy
 
 from sphinx_fxgraph.capture.errors import CaptureError
-from sphinx_fxgraph.capture.origins import storage_of
+from sphinx_fxgraph.capture.tracers.origins import storage_of
 
 
 @contextlib.contextmanager

@@ -19,8 +19,8 @@ from torch import fx, nn
 from torch.utils import _pytree as pytree
 
 from sphinx_fxgraph.capture.flat import Calls, Frame
-from sphinx_fxgraph.capture.lines import traced_place
 from sphinx_fxgraph.capture.naming import dotted, short_dtype, short_name, tensors_in, text
+from sphinx_fxgraph.capture.tracers.lines import traced_place
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram

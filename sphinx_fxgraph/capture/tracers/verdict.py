@@ -15,12 +15,12 @@ import torch
 from torch import fx, nn
 
 from sphinx_fxgraph.capture import values
-from sphinx_fxgraph.capture.arguments import copied
 from sphinx_fxgraph.capture.errors import said
 from sphinx_fxgraph.capture.flat import Trace, passed_through
+from sphinx_fxgraph.capture.measures.probe import Probe, ProbeError
+from sphinx_fxgraph.capture.model.arguments import copied
 from sphinx_fxgraph.capture.naming import kind_of, short_meta, short_name
-from sphinx_fxgraph.capture.observed import Recorder
-from sphinx_fxgraph.capture.probe import Probe, ProbeError
+from sphinx_fxgraph.capture.tracers.observed import Recorder
 from sphinx_fxgraph.record import TensorMeta
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from sphinx_fxgraph.capture import values
-from sphinx_fxgraph.capture.devices import Place
+from sphinx_fxgraph.capture.model.devices import Place
 
 
 def faked(

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import fx, nn
 
-from sphinx_fxgraph.capture.arguments import copied
-from sphinx_fxgraph.capture.macs import MacCounter
+from sphinx_fxgraph.capture.measures.macs import MacCounter
+from sphinx_fxgraph.capture.model.arguments import copied
 from sphinx_fxgraph.capture.naming import tensors_in, text
 
 

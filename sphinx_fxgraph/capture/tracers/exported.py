@@ -19,11 +19,11 @@ import torch
 from torch import fx, nn
 from torch.utils import _pytree as pytree
 
-from sphinx_fxgraph.capture.arguments import ArgumentError, bind
 from sphinx_fxgraph.capture.errors import CaptureError, cut
-from sphinx_fxgraph.capture.exported_graph import Flat, Symbols
 from sphinx_fxgraph.capture.flat import Trace
-from sphinx_fxgraph.capture.probe import ProbeError, probe
+from sphinx_fxgraph.capture.measures.probe import ProbeError, probe
+from sphinx_fxgraph.capture.model.arguments import ArgumentError, bind
+from sphinx_fxgraph.capture.tracers.exported_graph import Flat, Symbols
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram

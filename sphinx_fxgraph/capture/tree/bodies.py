@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from torch import fx, nn
 
 from sphinx_fxgraph.capture import naming
-from sphinx_fxgraph.capture.details import function_detail, module_detail
 from sphinx_fxgraph.capture.flat import Trace
-from sphinx_fxgraph.capture.scopes import Scope, Tree, is_mark
+from sphinx_fxgraph.capture.tree.details import function_detail, module_detail
+from sphinx_fxgraph.capture.tree.scopes import Scope, Tree, is_mark
 from sphinx_fxgraph.record import Body, BodyInput, Node, TensorMeta, Value
 
 NameOf = Callable[[fx.Node], str]

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 from torch.autograd import Function
 from torch.fx.proxy import TraceError
 
-from sphinx_fxgraph.capture import observed, symbolic
 from sphinx_fxgraph.capture.errors import place, said
 from sphinx_fxgraph.capture.flat import Trace
 from sphinx_fxgraph.capture.place import defined, placed
-from sphinx_fxgraph.capture.verdict import compare
+from sphinx_fxgraph.capture.tracers import observed, symbolic
+from sphinx_fxgraph.capture.tracers.verdict import compare
 from sphinx_fxgraph.record import Verdict
 
 if TYPE_CHECKING:

@@ -1,8 +1,8 @@
 """The worker server: specs in, records out, each capture in a process of its own.
 
-``python -m sphinx_fxgraph.capture.worker`` imports torch once and forks a child for each request, a line of JSON on
-standard input; the answer is a line of JSON on standard output. The server itself runs no operator: a child would hang
-in OpenMP, whose threads do not survive a fork. Closing its input ends it, and the capture that is under way.
+``python -m sphinx_fxgraph.capture.worker.process`` imports torch once and forks a child for each request, a line of
+JSON on standard input; the answer is a line of JSON on standard output. The server itself runs no operator: a child
+would hang in OpenMP, whose threads do not survive a fork. Closing its input ends it, and the capture under way.
 
 With ``--once RESULT OUTPUT`` it makes one capture, in this process; with ``--list`` it calls a zoo's registry.
 """
@@ -23,8 +23,8 @@ import time
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from sphinx_fxgraph.capture import child, listing, postmortem
-from sphinx_fxgraph.capture.child import Request
+from sphinx_fxgraph.capture.worker import child, listing, postmortem
+from sphinx_fxgraph.capture.worker.child import Request
 from sphinx_fxgraph.record import Failure
 
 STARTUP = 60.0
@@ -37,7 +37,7 @@ import importlib.util, sys
 spec = importlib.util.spec_from_file_location("sphinx_fxgraph", sys.argv.pop(1))
 sys.modules["sphinx_fxgraph"] = module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)
-from sphinx_fxgraph.capture.worker import main
+from sphinx_fxgraph.capture.worker.process import main
 main(sys.argv[1:])
 """
 
@@ -48,7 +48,7 @@ def command(python: str) -> list[str]:
     It runs this very copy of the package, whatever that interpreter would find, and nothing else of what is installed
     beside it. ``-P`` keeps the current folder, which may hold anything, out of the import path.
     """
-    return [python, "-P", "-c", _BOOT, str(Path(__file__).parents[1] / "__init__.py")]
+    return [python, "-P", "-c", _BOOT, str(Path(__file__).parents[2] / "__init__.py")]
 
 
 def main(arguments: list[str]) -> None:

@@ -21,21 +21,22 @@ from torch import fx, nn
 from torch.nn.modules import module as modules
 from torch.overrides import TorchFunctionMode
 
-from sphinx_fxgraph.capture import functions, values
-from sphinx_fxgraph.capture.arguments import arrivals, copied, named
-from sphinx_fxgraph.capture.attributes import UNREGISTERED, Attributes
+from sphinx_fxgraph.capture import values
 from sphinx_fxgraph.capture.flat import Call, Frame, Trace, passed_through
-from sphinx_fxgraph.capture.leaf import is_leaf
-from sphinx_fxgraph.capture.macs import MacCounter
+from sphinx_fxgraph.capture.measures.macs import MacCounter
+from sphinx_fxgraph.capture.measures.probe import slow_attention
+from sphinx_fxgraph.capture.model.arguments import arrivals, copied, named
+from sphinx_fxgraph.capture.model.untouched import Values, untouched
 from sphinx_fxgraph.capture.naming import dotted, tensors_in, text
-from sphinx_fxgraph.capture.origins import Origin
-from sphinx_fxgraph.capture.patches import Patch, patched, patches
 from sphinx_fxgraph.capture.place import place
-from sphinx_fxgraph.capture.probe import slow_attention
-from sphinx_fxgraph.capture.regions import Regions
-from sphinx_fxgraph.capture.untouched import Values, untouched
-from sphinx_fxgraph.capture.watch import Seen, Watch
-from sphinx_fxgraph.capture.writer import Writer, alias
+from sphinx_fxgraph.capture.tracers import functions
+from sphinx_fxgraph.capture.tracers.attributes import UNREGISTERED, Attributes
+from sphinx_fxgraph.capture.tracers.leaf import is_leaf
+from sphinx_fxgraph.capture.tracers.origins import Origin
+from sphinx_fxgraph.capture.tracers.patches import Patch, patched, patches
+from sphinx_fxgraph.capture.tracers.regions import Regions
+from sphinx_fxgraph.capture.tracers.watch import Seen, Watch
+from sphinx_fxgraph.capture.tracers.writer import Writer, alias
 
 
 def trace(

@@ -10,9 +10,9 @@ import tempfile
 import threading
 from typing import IO
 
-from sphinx_fxgraph.capture.child import Request, failed
-from sphinx_fxgraph.capture.postmortem import signal_name
-from sphinx_fxgraph.capture.worker import STARTUP, command
+from sphinx_fxgraph.capture.worker.child import Request, failed
+from sphinx_fxgraph.capture.worker.postmortem import signal_name
+from sphinx_fxgraph.capture.worker.process import STARTUP, command
 from sphinx_fxgraph.record import Failure, Record, RecordError
 
 

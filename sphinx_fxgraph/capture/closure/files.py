@@ -17,8 +17,8 @@ from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, Modul
 
 from torch import nn
 
-from sphinx_fxgraph.capture.ran import Ran, Watch
-from sphinx_fxgraph.capture.statements import Imported, Statement, Text
+from sphinx_fxgraph.capture.closure.ran import Ran, Watch
+from sphinx_fxgraph.capture.closure.statements import Imported, Statement, Text
 from sphinx_fxgraph.record import Record
 from sphinx_fxgraph.sources import depends_on, is_source, read
 from sphinx_fxgraph.spec import GraphSpec, Name, parse_inputs, parse_target

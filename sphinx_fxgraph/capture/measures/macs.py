@@ -11,7 +11,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
-from sphinx_fxgraph.capture.extras import extra_macs
+from sphinx_fxgraph.capture.measures.extras import extra_macs
 
 Operator = Any
 """A `torch._ops.OpOverload`, or a higher-order operator."""

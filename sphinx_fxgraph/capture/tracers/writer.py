@@ -11,9 +11,9 @@ import torch
 from torch import fx
 
 from sphinx_fxgraph.capture import values
-from sphinx_fxgraph.capture.attributes import Attributes
 from sphinx_fxgraph.capture.naming import meta_of, short_meta, tensors_in, text
-from sphinx_fxgraph.capture.origins import Origin, Origins
+from sphinx_fxgraph.capture.tracers.attributes import Attributes
+from sphinx_fxgraph.capture.tracers.origins import Origin, Origins
 from sphinx_fxgraph.capture.values import Path, Step
 from sphinx_fxgraph.record import TensorMeta
 

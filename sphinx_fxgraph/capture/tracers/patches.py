@@ -15,7 +15,7 @@ from torch.autograd import Function
 from torch.fx import _symbolic_trace
 from torch.utils import checkpoint
 
-from sphinx_fxgraph.capture.regions import Regions
+from sphinx_fxgraph.capture.tracers.regions import Regions
 
 _ABSENT: Any = object()
 

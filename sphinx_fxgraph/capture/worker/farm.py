@@ -15,8 +15,8 @@ import threading
 from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import Executor, Future, as_completed
 
-from sphinx_fxgraph.capture.child import Request, failed
-from sphinx_fxgraph.capture.server import Server
+from sphinx_fxgraph.capture.worker.child import Request, failed
+from sphinx_fxgraph.capture.worker.server import Server
 from sphinx_fxgraph.record import Failure, Record
 from sphinx_fxgraph.spec import GraphSpec
 

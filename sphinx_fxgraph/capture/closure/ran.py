@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 import sphinx_fxgraph
-from sphinx_fxgraph.capture import build
+from sphinx_fxgraph.capture.model import build
 from sphinx_fxgraph.sources import is_source, is_standard
 
 _KNOWN = tuple(str(Path(str(package.__file__)).parent) + os.sep for package in (torch, sphinx_fxgraph))

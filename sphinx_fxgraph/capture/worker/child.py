@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from sphinx_fxgraph import sources
-from sphinx_fxgraph.capture import sandbox
+from sphinx_fxgraph.capture.worker import sandbox
 from sphinx_fxgraph.record import Failure, Record
 from sphinx_fxgraph.spec import GraphSpec
 
@@ -36,7 +36,7 @@ def preload() -> None:
 
     torch imports torch._dynamo by itself, with the first operator that it has on meta in Python only.
     """
-    for name in ("sphinx_fxgraph.capture.recording", "sphinx_fxgraph.capture.closure", "torch._dynamo"):
+    for name in ("sphinx_fxgraph.capture.recording", "sphinx_fxgraph.capture.closure.files", "torch._dynamo"):
         with contextlib.suppress(Exception):
             sources.is_source(str(importlib.import_module(name).__file__))  # reads what is installed, once
 
@@ -64,9 +64,9 @@ def failed(spec: Mapping[str, Any], failure: Failure) -> Record:
 
 def _record(spec: Mapping[str, Any]) -> Record:
     try:
-        from sphinx_fxgraph.capture.closure import completed
+        from sphinx_fxgraph.capture.closure.files import completed
+        from sphinx_fxgraph.capture.closure.ran import watch
         from sphinx_fxgraph.capture.errors import place, said
-        from sphinx_fxgraph.capture.ran import watch
         from sphinx_fxgraph.capture.recording import record_spec
     except Exception as error:  # noqa: BLE001 - a torch whose libraries do not load raises anything
         message = f"torch cannot be imported: {error}"

@@ -1,0 +1,1 @@
+"""Which source files a record depends on, found while it is made."""

@@ -1,0 +1,1 @@
+"""What a run says of each operator: results, parameters, multiply-accumulates."""

@@ -1,0 +1,1 @@
+"""From a spec to a model and its inputs, and the model left as it was."""

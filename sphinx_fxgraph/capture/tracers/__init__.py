@@ -1,0 +1,1 @@
+"""The tracers: each writes one flat graph of a model's operators."""
