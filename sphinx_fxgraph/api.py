@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from sphinx_fxgraph.drawing.backward import picture
-from sphinx_fxgraph.drawing.dot import classic, result
-from sphinx_fxgraph.drawing.unrolled import unrolled
+from sphinx_fxgraph.drawing.classic.backward import picture
+from sphinx_fxgraph.drawing.classic.dot import classic, result
+from sphinx_fxgraph.drawing.classic.unrolled import unrolled
 from sphinx_fxgraph.record import Record
 
 if TYPE_CHECKING:  # only capture/ imports torch and the model brings it along

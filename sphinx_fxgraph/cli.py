@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 import sphinx_fxgraph
 from sphinx_fxgraph import commands
 from sphinx_fxgraph.commands import capture_options, captured, sentence, spec_of
-from sphinx_fxgraph.drawing import text
+from sphinx_fxgraph.drawing.text import text
 from sphinx_fxgraph.record import Record
 from sphinx_fxgraph.spec import SpecError
 

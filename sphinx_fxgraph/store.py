@@ -31,7 +31,7 @@ _Point = Annotated[list[_Number], msgspec.Meta(min_length=2, max_length=2)]
 
 
 class _Level(TypedDict):
-    """Coordinates as `sphinx_fxgraph.drawing.layout` gives them. Anyone may have written the file: all is checked."""
+    """What `drawing.layout.engine` gives. Anyone may have written the file: all is checked."""
 
     size: _Point
     nodes: dict[str, _Point]

@@ -26,7 +26,7 @@ from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 from sphinx_fxgraph import autograd_graph  # noqa: E402
 from sphinx_fxgraph.capture.recording import record_model, record_spec  # noqa: E402
-from sphinx_fxgraph.drawing.unrolled import Operator, unrolled  # noqa: E402
+from sphinx_fxgraph.drawing.classic.unrolled import Operator, unrolled  # noqa: E402
 from sphinx_fxgraph.record import Record  # noqa: E402
 from sphinx_fxgraph.spec import GraphSpec  # noqa: E402
 

@@ -18,7 +18,7 @@ from torch import nn  # noqa: E402 - only where torch is
 from torch.utils import checkpoint  # noqa: E402
 
 from sphinx_fxgraph.capture.recording import record_model  # noqa: E402
-from sphinx_fxgraph.drawing.unrolled import unrolled  # noqa: E402
+from sphinx_fxgraph.drawing.classic.unrolled import unrolled  # noqa: E402
 from sphinx_fxgraph.record import Record  # noqa: E402
 
 

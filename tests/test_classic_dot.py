@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 import graphviz
 import pytest
 
-from sphinx_fxgraph.drawing.dot import classic
+from sphinx_fxgraph.drawing.classic.dot import classic
 from sphinx_fxgraph.record import Body, BodyInput, Node, Record, TensorMeta, Value
 
 DOT = shutil.which("dot")

@@ -10,8 +10,9 @@ import pytest
 
 from sphinx_fxgraph import model_record
 from sphinx_fxgraph.diff import compare, merged, sentence
-from sphinx_fxgraph.drawing import compose, svg
-from sphinx_fxgraph.drawing.layout import find_engine
+from sphinx_fxgraph.drawing import compose
+from sphinx_fxgraph.drawing.layout.engine import find_engine
+from sphinx_fxgraph.drawing.svg import svg
 from sphinx_fxgraph.record import Failure, Record, join
 
 torch = pytest.importorskip("torch")

@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from sphinx_fxgraph.drawing import compose, layout, palette, svg
-from sphinx_fxgraph.drawing.levels import root_level
-from sphinx_fxgraph.drawing.shown import Look
+from sphinx_fxgraph.drawing import compose
+from sphinx_fxgraph.drawing.layout import engine as layout
+from sphinx_fxgraph.drawing.seen.levels import root_level
+from sphinx_fxgraph.drawing.seen.shown import Look
+from sphinx_fxgraph.drawing.svg import palette, svg
 from sphinx_fxgraph.record import Body, BodyInput, Node, Record, TensorMeta, Value
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -196,7 +198,7 @@ def contrast(one: str, other: str) -> float:
 
 
 def test_the_style_sheet_has_the_colours_of_the_palette() -> None:
-    sheet = (Path(svg.__file__).parents[1] / "static" / "fxgraph.css").read_text(encoding="utf-8")
+    sheet = (Path(svg.__file__).parents[2] / "static" / "fxgraph.css").read_text(encoding="utf-8")
     drawing = sheet.partition("/* drawing")[2].partition("/* end of drawing */")[0]
     blocks = [block for block in drawing.split("}") if "--fxg-edge:" in block]
     for block, colours in zip(blocks, (palette.LIGHT, palette.DARK, palette.LIGHT), strict=True):

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from sphinx_fxgraph.drawing import compose, layout, svg
+from sphinx_fxgraph.drawing import compose
+from sphinx_fxgraph.drawing.layout import engine as layout
+from sphinx_fxgraph.drawing.svg import svg
 from sphinx_fxgraph.record import Body, BodyInput, Node, Record, TensorMeta, Value
 from sphinx_fxgraph.spec import GraphSpec
 from sphinx_fxgraph.store import Store

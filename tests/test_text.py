@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from sphinx_fxgraph.drawing.text import describe, facts, node_rows, outline
-from sphinx_fxgraph.drawing.units import Units
+from sphinx_fxgraph.drawing.text.text import describe, facts, node_rows, outline
+from sphinx_fxgraph.drawing.text.units import Units
 from sphinx_fxgraph.record import Body, BodyInput, Failure, Module, Node, Record, TensorMeta, Totals, Value, Verdict
 
 SMALL = TensorMeta((1, 8), "f32")

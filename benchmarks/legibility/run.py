@@ -28,10 +28,11 @@ from models import MODELS, OTHERS, record
 from others import Flat
 
 from sphinx_fxgraph.capture.recording import record_model
-from sphinx_fxgraph.drawing import compose, svg
-from sphinx_fxgraph.drawing.dot import classic
-from sphinx_fxgraph.drawing.layout import Engine, find_engine
-from sphinx_fxgraph.drawing.shown import Look
+from sphinx_fxgraph.drawing import compose
+from sphinx_fxgraph.drawing.classic.dot import classic
+from sphinx_fxgraph.drawing.layout.engine import Engine, find_engine
+from sphinx_fxgraph.drawing.seen.shown import Look
+from sphinx_fxgraph.drawing.svg import svg
 from sphinx_fxgraph.record import Record
 
 MOST = {"boxes": 100, "elements": 1_500, "width": 1_400}

@@ -153,7 +153,9 @@ def _initialized(model: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any
 
 def _tracer(name: str) -> Callable[..., Trace]:
     """The function that traces; torch.export is imported only where it is asked for."""
-    return cast("Callable[..., Trace]", importlib.import_module(f"sphinx_fxgraph.capture.{_TRACERS[name]}").trace)
+    return cast(
+        "Callable[..., Trace]", importlib.import_module(f"sphinx_fxgraph.capture.tracers.{_TRACERS[name]}").trace
+    )
 
 
 _TRACERS = {

@@ -9,16 +9,17 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from sphinx_fxgraph.drawing import labels, plain
-from sphinx_fxgraph.drawing.labels import STACK, Label
-from sphinx_fxgraph.drawing.lanes import Point
-from sphinx_fxgraph.drawing.layout import Coordinates
-from sphinx_fxgraph.drawing.level import Box, Level
-from sphinx_fxgraph.drawing.level_dot import Extent, digest, level_dot
-from sphinx_fxgraph.drawing.levels import closed_levels, root_level
-from sphinx_fxgraph.drawing.placing import Pads, Placed, place
-from sphinx_fxgraph.drawing.routing import Line
-from sphinx_fxgraph.drawing.shown import GROUP, Look
+from sphinx_fxgraph.drawing.layout import plain
+from sphinx_fxgraph.drawing.layout.engine import Coordinates
+from sphinx_fxgraph.drawing.layout.lanes import Point
+from sphinx_fxgraph.drawing.layout.level_dot import Extent, digest, level_dot
+from sphinx_fxgraph.drawing.layout.placing import Pads, Placed, place
+from sphinx_fxgraph.drawing.layout.routing import Line
+from sphinx_fxgraph.drawing.seen.level import Box, Level
+from sphinx_fxgraph.drawing.seen.levels import closed_levels, root_level
+from sphinx_fxgraph.drawing.seen.shown import GROUP, Look
+from sphinx_fxgraph.drawing.svg import labels
+from sphinx_fxgraph.drawing.svg.labels import STACK, Label
 from sphinx_fxgraph.record import Record, join
 
 _TITLE = 24.0

@@ -22,8 +22,8 @@ from sphinx_fxgraph import runner
 from sphinx_fxgraph.capture.worker.farm import ExecutorError, find_executor
 from sphinx_fxgraph.drawing import compose
 from sphinx_fxgraph.drawing.compose import Job
-from sphinx_fxgraph.drawing.layout import Engine, EngineMissingError, find_engine
-from sphinx_fxgraph.drawing.shown import Look
+from sphinx_fxgraph.drawing.layout.engine import Engine, EngineMissingError, find_engine
+from sphinx_fxgraph.drawing.seen.shown import Look
 from sphinx_fxgraph.record import Record
 from sphinx_fxgraph.sources import SourceFinder
 from sphinx_fxgraph.spec import GraphSpec

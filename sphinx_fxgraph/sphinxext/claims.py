@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from sphinx_fxgraph.drawing.units import Units
+from sphinx_fxgraph.drawing.text.units import Units
 from sphinx_fxgraph.numbers import macs_of
 from sphinx_fxgraph.record import Record
 

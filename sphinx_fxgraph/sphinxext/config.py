@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sphinx.config import ENUM
 
-from sphinx_fxgraph.drawing.units import FORMATS, Units
+from sphinx_fxgraph.drawing.text.units import FORMATS, Units
 from sphinx_fxgraph.numbers import CONVENTIONS
 
 if TYPE_CHECKING:

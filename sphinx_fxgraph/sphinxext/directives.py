@@ -12,7 +12,7 @@ from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
-from sphinx_fxgraph.drawing.svg import anchor
+from sphinx_fxgraph.drawing.svg.svg import anchor
 from sphinx_fxgraph.record import Failure
 from sphinx_fxgraph.spec import GraphSpec, SpecError, names_set, parse_inputs
 from sphinx_fxgraph.sphinxext import claims, failure, tables

@@ -9,8 +9,8 @@ from docutils import nodes
 from sphinx import addnodes
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
-from sphinx_fxgraph.drawing import text
-from sphinx_fxgraph.drawing.svg import anchor
+from sphinx_fxgraph.drawing.svg.svg import anchor
+from sphinx_fxgraph.drawing.text import text
 from sphinx_fxgraph.record import Record, join
 from sphinx_fxgraph.sphinxext import failure, tables
 from sphinx_fxgraph.sphinxext.domain import fx_domain

@@ -14,9 +14,11 @@ from urllib.parse import quote
 
 from docutils import nodes
 
-from sphinx_fxgraph.drawing import compose, svg, text
-from sphinx_fxgraph.drawing.dot import classic
-from sphinx_fxgraph.drawing.svg import anchor
+from sphinx_fxgraph.drawing import compose
+from sphinx_fxgraph.drawing.classic.dot import classic
+from sphinx_fxgraph.drawing.svg import svg
+from sphinx_fxgraph.drawing.svg.svg import anchor
+from sphinx_fxgraph.drawing.text import text
 from sphinx_fxgraph.sphinxext.domain import fx_domain
 from sphinx_fxgraph.sphinxext.fill import dot_name
 from sphinx_fxgraph.sphinxext.nodes import fxgraph, fxgraph_tables

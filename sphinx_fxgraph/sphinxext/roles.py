@@ -13,9 +13,9 @@ from docutils import nodes
 from sphinx.roles import XRefRole
 from sphinx.util.nodes import make_refnode
 
-from sphinx_fxgraph.drawing import text
-from sphinx_fxgraph.drawing.svg import anchor
-from sphinx_fxgraph.drawing.units import Units
+from sphinx_fxgraph.drawing.svg.svg import anchor
+from sphinx_fxgraph.drawing.text import text
+from sphinx_fxgraph.drawing.text.units import Units
 from sphinx_fxgraph.numbers import CONVENTIONS, Measures, by_call, by_module
 from sphinx_fxgraph.record import Record, join
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sphinx_fxgraph.drawing.compose import Job
-from sphinx_fxgraph.drawing.shown import Look
+from sphinx_fxgraph.drawing.seen.shown import Look
 from sphinx_fxgraph.record import Failure, Record
 from sphinx_fxgraph.spec import GraphSpec
 from sphinx_fxgraph.store import Store

@@ -17,8 +17,8 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import make_refnode
 
-from sphinx_fxgraph.drawing import text, variants
-from sphinx_fxgraph.drawing.units import Units
+from sphinx_fxgraph.drawing.text import text, variants
+from sphinx_fxgraph.drawing.text.units import Units
 from sphinx_fxgraph.numbers import depth, macs_of
 from sphinx_fxgraph.record import Record
 from sphinx_fxgraph.spec import SpecError, parse_target

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from docutils import nodes
 from sphinx import addnodes
 
-from sphinx_fxgraph.drawing.rows import Row, Rows, node_rows
-from sphinx_fxgraph.drawing.svg import anchor
-from sphinx_fxgraph.drawing.units import Units
+from sphinx_fxgraph.drawing.svg.svg import anchor
+from sphinx_fxgraph.drawing.text.rows import Row, Rows, node_rows
+from sphinx_fxgraph.drawing.text.units import Units
 from sphinx_fxgraph.numbers import macs_of
 from sphinx_fxgraph.record import Record, join
 

@@ -8,7 +8,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from sphinx_fxgraph.drawing.shown import GROUP, Shown
+from sphinx_fxgraph.drawing.seen.shown import GROUP, Shown
 from sphinx_fxgraph.record import Body, BodyInput, Node, Record, Value
 
 MOST_BOXES = 200

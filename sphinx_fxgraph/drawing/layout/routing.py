@@ -7,10 +7,10 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sphinx_fxgraph.drawing.lanes import Lanes, Point, Rectangle
-from sphinx_fxgraph.drawing.layout import Coordinates
-from sphinx_fxgraph.drawing.level import BOUNDARY, Edge, Level, Port
-from sphinx_fxgraph.drawing.spots import Spots
+from sphinx_fxgraph.drawing.layout.engine import Coordinates
+from sphinx_fxgraph.drawing.layout.lanes import Lanes, Point, Rectangle
+from sphinx_fxgraph.drawing.layout.spots import Spots
+from sphinx_fxgraph.drawing.seen.level import BOUNDARY, Edge, Level, Port
 
 _RAIL_GAP, _RAIL_STEP = 12.0, 6.0
 """From the boxes to the first rail, and from rail to rail."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections import defaultdict
 
-from sphinx_fxgraph.drawing.level import BOUNDARY, Edge, Level, Port, Rail
+from sphinx_fxgraph.drawing.seen.level import BOUNDARY, Edge, Level, Port, Rail
 
 _MOST_EDGES = 3
 """A side input with more consumers than that gets chips."""

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 import graphviz  # type: ignore[import-untyped]  # ships no types
 
 from sphinx_fxgraph.backward import BackwardNode
-from sphinx_fxgraph.drawing.dot import escaped
-from sphinx_fxgraph.drawing.palette import LIGHT
+from sphinx_fxgraph.drawing.classic.dot import escaped
+from sphinx_fxgraph.drawing.svg.palette import LIGHT
 from sphinx_fxgraph.record import join
 
 _HUES = {"function": "shape", "parameter": "param", "saved": "act", "base": "norm", "output": "io"}

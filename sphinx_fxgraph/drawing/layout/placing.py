@@ -9,14 +9,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from sphinx_fxgraph.drawing import routing
-from sphinx_fxgraph.drawing.lanes import Point, sampled
-from sphinx_fxgraph.drawing.layout import Coordinates
-from sphinx_fxgraph.drawing.level import Level
-from sphinx_fxgraph.drawing.level_dot import Extent
-from sphinx_fxgraph.drawing.notes import placed
-from sphinx_fxgraph.drawing.routing import Line
-from sphinx_fxgraph.drawing.spots import Spots
+from sphinx_fxgraph.drawing.layout import routing
+from sphinx_fxgraph.drawing.layout.engine import Coordinates
+from sphinx_fxgraph.drawing.layout.lanes import Point, sampled
+from sphinx_fxgraph.drawing.layout.level_dot import Extent
+from sphinx_fxgraph.drawing.layout.notes import placed
+from sphinx_fxgraph.drawing.layout.routing import Line
+from sphinx_fxgraph.drawing.layout.spots import Spots
+from sphinx_fxgraph.drawing.seen.level import Level
 
 
 @dataclass(frozen=True)

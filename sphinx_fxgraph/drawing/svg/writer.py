@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from xml.sax.saxutils import escape, quoteattr
 
 from sphinx_fxgraph.diff import SIGNS
-from sphinx_fxgraph.drawing import fonts, labels
 from sphinx_fxgraph.drawing.compose import Drawn, Frame
-from sphinx_fxgraph.drawing.palette import category
-from sphinx_fxgraph.drawing.routing import Line
-from sphinx_fxgraph.drawing.rows import format_shape
-from sphinx_fxgraph.drawing.shown import GROUP
+from sphinx_fxgraph.drawing.layout.routing import Line
+from sphinx_fxgraph.drawing.seen.shown import GROUP
+from sphinx_fxgraph.drawing.svg import fonts, labels
+from sphinx_fxgraph.drawing.svg.palette import category
+from sphinx_fxgraph.drawing.text.rows import format_shape
 from sphinx_fxgraph.record import Node
 
 _MARKS = ("dead", "failed", *SIGNS)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sphinx_fxgraph.drawing.lanes import End, Point, Rectangle
-from sphinx_fxgraph.drawing.level import BOUNDARY, Level, Port
-from sphinx_fxgraph.drawing.level_dot import Extent
+from sphinx_fxgraph.drawing.layout.lanes import End, Point, Rectangle
+from sphinx_fxgraph.drawing.layout.level_dot import Extent
+from sphinx_fxgraph.drawing.seen.level import BOUNDARY, Level, Port
 
 _SNAP = 6.0
 """The most that a box is moved to stand exactly on the spine: less than half the distance of two boxes."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sphinx_fxgraph.drawing.shown import Run
+from sphinx_fxgraph.drawing.seen.shown import Run
 from sphinx_fxgraph.record import Node, TensorMeta
 
 BOUNDARY = -1

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import chain
 
-from sphinx_fxgraph.drawing.rows import Row, Rows, body_paths, format_shape, format_shapes, node_rows
-from sphinx_fxgraph.drawing.units import PLAIN, Units
+from sphinx_fxgraph.drawing.text.rows import Row, Rows, body_paths, format_shape, format_shapes, node_rows
+from sphinx_fxgraph.drawing.text.units import PLAIN, Units
 from sphinx_fxgraph.numbers import macs_of, tied_parameters
 from sphinx_fxgraph.record import Body, Node, Record, TensorMeta, Value, Verdict, join
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from sphinx_fxgraph.drawing.lanes import Point, Rectangle, sampled, straight
-from sphinx_fxgraph.drawing.routing import Line
+from sphinx_fxgraph.drawing.layout.lanes import Point, Rectangle, sampled, straight
+from sphinx_fxgraph.drawing.layout.routing import Line
 
 _BESIDE = 2.0
 """From an edge to its text."""

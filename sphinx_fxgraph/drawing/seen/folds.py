@@ -12,9 +12,9 @@ import dataclasses
 import re
 from collections.abc import Hashable, Mapping, Sequence
 
-from sphinx_fxgraph.drawing.groups import group, rewired, uses
-from sphinx_fxgraph.drawing.likeness import Likeness
-from sphinx_fxgraph.drawing.shown import Run, Shown
+from sphinx_fxgraph.drawing.seen.groups import group, rewired, uses
+from sphinx_fxgraph.drawing.seen.likeness import Likeness
+from sphinx_fxgraph.drawing.seen.shown import Run, Shown
 from sphinx_fxgraph.record import Body, Dim, Node, Record, TensorMeta, Value
 
 FEWEST = 3

@@ -10,7 +10,7 @@ import dataclasses
 from collections import defaultdict
 from collections.abc import Container, Iterable, Sequence
 
-from sphinx_fxgraph.drawing.level import BOUNDARY, Edge, Level
+from sphinx_fxgraph.drawing.seen.level import BOUNDARY, Edge, Level
 
 
 def with_spine(level: Level, late: Sequence[int]) -> Level:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from sphinx_fxgraph.drawing.lanes import Point, Rectangle, sampled, straight
-from sphinx_fxgraph.drawing.layout import Coordinates
-from sphinx_fxgraph.drawing.level import BOUNDARY, Level
-from sphinx_fxgraph.drawing.level_dot import Extent
-from sphinx_fxgraph.drawing.spots import Spots
+from sphinx_fxgraph.drawing.layout.engine import Coordinates
+from sphinx_fxgraph.drawing.layout.lanes import Point, Rectangle, sampled, straight
+from sphinx_fxgraph.drawing.layout.level_dot import Extent
+from sphinx_fxgraph.drawing.layout.spots import Spots
+from sphinx_fxgraph.drawing.seen.level import BOUNDARY, Level
 
 _BETWEEN_ROWS, _BETWEEN_BOXES = 30.0, 16.0
 

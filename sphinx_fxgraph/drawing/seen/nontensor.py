@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
-from sphinx_fxgraph.drawing.shown import Shown
+from sphinx_fxgraph.drawing.seen.shown import Shown
 from sphinx_fxgraph.record import Body, Node, Record, Value
 
 MOST_SHOWN = 4

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sphinx_fxgraph.drawing.rows import format_shapes
+from sphinx_fxgraph.drawing.text.rows import format_shapes
 from sphinx_fxgraph.record import Body, Node, Record, TensorMeta, Value, join
 
 _MOST_PARTS = 2

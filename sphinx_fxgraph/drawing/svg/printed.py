@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sphinx_fxgraph.drawing import fonts, labels, legend
 from sphinx_fxgraph.drawing.compose import Drawn, Frame
-from sphinx_fxgraph.drawing.palette import ACCENT, LIGHT, category
-from sphinx_fxgraph.drawing.svg_writer import Writer, number, tag
+from sphinx_fxgraph.drawing.svg import fonts, labels, legend
+from sphinx_fxgraph.drawing.svg.palette import ACCENT, LIGHT, category
+from sphinx_fxgraph.drawing.svg.writer import Writer, number, tag
 
 _SANS = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 _MONO = "'DejaVu Sans Mono', 'Liberation Mono', Menlo, Consolas, monospace"

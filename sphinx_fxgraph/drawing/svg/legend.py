@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sphinx_fxgraph.drawing.composer import Drawn, Frame
-from sphinx_fxgraph.drawing.palette import CATEGORIES, category
+from sphinx_fxgraph.drawing.svg.palette import CATEGORIES, category
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from sphinx_fxgraph.drawing.palette import LIGHT, category
-from sphinx_fxgraph.drawing.unrolled import Operator, frames_of, unrolled
+from sphinx_fxgraph.drawing.classic.unrolled import Operator, frames_of, unrolled
+from sphinx_fxgraph.drawing.svg.palette import LIGHT, category
 from sphinx_fxgraph.record import Node, Record, TensorMeta
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-from sphinx_fxgraph.drawing.layout import Coordinates, Engine, EngineFailedError
+from sphinx_fxgraph.drawing.layout.engine import Coordinates, Engine, EngineFailedError
 
 _LESS_EFFORT = "nslimit=2 nslimit1=2 mclimit=0.2 splines=line"
 """Fewer rounds for ranks, order and places, and straight edges, which cost no search for a way."""

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from sphinx_fxgraph.drawing.level import BOUNDARY, Level, Port
+from sphinx_fxgraph.drawing.seen.level import BOUNDARY, Level, Port
 
 SPINE_WEIGHT = 100
 PORT = 2

@@ -7,8 +7,8 @@ picture in a file of its own, with plain attributes, for readers that know no st
 from __future__ import annotations
 
 from sphinx_fxgraph.drawing.compose import Frame, Inside
-from sphinx_fxgraph.drawing.svg_print import PrintWriter
-from sphinx_fxgraph.drawing.svg_writer import Writer, anchor
+from sphinx_fxgraph.drawing.svg.printed import PrintWriter
+from sphinx_fxgraph.drawing.svg.writer import Writer, anchor
 
 __all__ = ["anchor", "inside_svg", "page_svg", "print_svg"]
 

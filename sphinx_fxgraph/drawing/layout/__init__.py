@@ -1,0 +1,1 @@
+"""Where the boxes of a level stand: through Graphviz, and around it."""

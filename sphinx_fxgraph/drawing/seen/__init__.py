@@ -1,0 +1,1 @@
+"""What is seen of a record: folded, grouped and opened into levels of boxes, with a spine."""
