@@ -28,7 +28,9 @@ MOST = 240
 
 
 def dotted(cls: type) -> str:
-    """The dotted name of a class."""
+    """The dotted name of a class; of the one that torch.fx makes for each graph module, that of the module itself."""
+    if cls.__qualname__.endswith("<locals>.GraphModuleImpl"):
+        return f"{cls.__module__}.{cls.__name__}"
     return f"{cls.__module__}.{cls.__qualname__}"
 
 

@@ -75,6 +75,13 @@ def _tensors(module: nn.Module) -> Iterator[tuple[str, torch.Tensor, str]]:
             yield from ((f"{name}.{key}", item, "constant") for key, item in _entries(value) if torch.is_tensor(item))
 
 
+def held(module: nn.Module) -> Iterator[tuple[str, Any]]:
+    """What a module holds itself."""
+    yield from vars(module).items()
+    yield from module._parameters.items()
+    yield from module._buffers.items()
+
+
 def _entries(value: list[Any] | tuple[Any, ...] | dict[Any, Any]) -> Iterable[tuple[Any, Any]]:
     return value.items() if isinstance(value, dict) else enumerate(value)
 

@@ -20,7 +20,7 @@ from sphinx_fxgraph.capture.flat import Trace, passed_through
 from sphinx_fxgraph.capture.measures.probe import Probe, ProbeError
 from sphinx_fxgraph.capture.model.arguments import copied
 from sphinx_fxgraph.capture.naming import kind_of, short_meta, short_name
-from sphinx_fxgraph.capture.tracers.observed import Recorder
+from sphinx_fxgraph.capture.tracers.recorder import Recorder
 from sphinx_fxgraph.record import TensorMeta
 
 
