@@ -17,7 +17,7 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import make_refnode
 
-from sphinx_fxgraph.drawing.text import text, variants
+from sphinx_fxgraph.drawing.text import stages, text, variants
 from sphinx_fxgraph.drawing.text.units import Units
 from sphinx_fxgraph.numbers import depth, macs_of
 from sphinx_fxgraph.record import Record
@@ -311,8 +311,8 @@ def _compared(models: Sequence[Model], units: Units, link: _Linker) -> nodes.tgr
             widths[number] = max([widths[number], *map(len, lines)])
         body.append(row)
 
-    for name, found in variants.aligned([variants.stages(record) for record in records]):
-        add(name, [(stage.content, stage.shape) if stage else () for stage in found])
+    for name, found in variants.aligned([stages.stages(record) for record in records]):
+        add(name, [(stage.made_of, stage.output) if stage else () for stage in found])
     for column in ("parameters", "MACs", "depth"):
         add(column, [(CELLS[column](record, units),) for record in records], ["fxg-total"])
     group = tables.grouped(["", *(model.title for model in models)], body, [min(width, _WIDEST) for width in widths])

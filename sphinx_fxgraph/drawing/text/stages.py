@@ -2,7 +2,7 @@
 
 Table 1 of the ResNet paper (arXiv:1512.03385) is the pattern. Stages are the module calls of the outermost level in
 execution order. A wrapper's own calls stand in its place: a module that holds nearly all of the parameters is one, and
-a Sequential in which the size changes again and again.
+a Sequential in which the size changes again and again. A list of equal blocks is not: it is one row in any case.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import groupby, takewhile
 
 from sphinx_fxgraph.drawing.text.rows import format_shapes
+from sphinx_fxgraph.numbers import module_path
 from sphinx_fxgraph.record import Body, Node, Record, TensorMeta, Value, join
 
 _NEARLY_ALL = 0.8
@@ -54,6 +55,8 @@ class _Call:
     """A module call that is a stage by itself or a part of one."""
 
     path: str
+    module: str
+    """The path of what is called; the same for each call."""
     node: Node
     outputs: tuple[TensorMeta, ...]
 
@@ -74,11 +77,13 @@ def stages(record: Record) -> list[Stage]:
 def _calls(record: Record, counts: _Counts, name: str, path: str) -> Iterator[_Call]:
     body = record.bodies[name]
     for node in _modules(body):
-        inside = join(path, node.name)
-        if node.body and (counts.of(inside) > _NEARLY_ALL * record.totals.parameters or _changes(record, node)):
-            yield from _calls(record, counts, node.body, inside)
-        else:
-            yield _Call(inside, node, _outputs(record, body, node))
+        inside, module = join(path, node.name), module_path(re.sub(r"@\d+", "", path), node)
+        if node.body and (counts.of(module) > _NEARLY_ALL * record.totals.parameters or _changes(record, node)):
+            found = list(_calls(record, counts, node.body, inside))
+            if len(found) == 1 or len({_alike(call) for call in found}) > 1:
+                yield from found
+                continue
+        yield _Call(inside, module, node, _outputs(record, body, node))
 
 
 def _modules(body: Body) -> list[Node]:
@@ -117,16 +122,14 @@ class _Counts:
 
     def of(self, path: str) -> int:
         """The parameters of a module and all in it."""
-        plain = re.sub(r"@\d+", "", path)
-        return sum(count for inner, count in self.left.items() if inner == plain or inner.startswith(f"{plain}."))
+        return sum(count for inner, count in self.left.items() if _is_in(inner, path))
 
     def stage(self, calls: Sequence[_Call]) -> Stage:
         """One stage of calls that are alike."""
         first, last = calls[0].path, calls[-1].path
         parameters = 0
         for call in calls:
-            plain = re.sub(r"@\d+", "", call.path)
-            inside = [inner for inner in self.left if inner == plain or inner.startswith(f"{plain}.")]
+            inside = [inner for inner in self.left if _is_in(inner, call.module)]
             parameters += sum(self.left.pop(inner) for inner in inside)
         macs = [self._macs(call.node) for call in calls]
         return Stage(
@@ -145,6 +148,10 @@ class _Counts:
             found = [self._macs(inner) for inner in self.record.bodies[node.body].nodes]
             self.macs[node.body] = sum(filter(None, found)) if any(found) else None
         return self.macs[node.body]
+
+
+def _is_in(path: str, module: str) -> bool:
+    return not module or path == module or path.startswith(f"{module}.")
 
 
 def _span(first: str, last: str) -> str:
