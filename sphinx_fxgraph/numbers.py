@@ -86,7 +86,7 @@ def by_call(record: Record, convention: str = "torchvision") -> dict[str, Measur
         for node in body.nodes:
             place, module = join(path, node.name), module_path(owner, node)
             spent = visit(node.body, place, module) if node.body else _operator(body, node, convention)
-            registered = modules.get(module, Measures()) if node.op == "call_module" else Measures()
+            registered = modules.get(module, Measures()) if node.op == "call_module" else _read(record, module, node)
             found[place] = replace(registered, macs=spent.macs, activation_bytes=spent.activation_bytes)
             within += spent
         return within
@@ -94,6 +94,14 @@ def by_call(record: Record, convention: str = "torchvision") -> dict[str, Measur
     if record.root:
         visit(record.root, "", "")
     return found
+
+
+def _read(record: Record, path: str, node: Node) -> Measures:
+    """A parameter that a module's own code reads, unless it is counted elsewhere."""
+    if node.op != "get_attr" or node.kind != "parameter" or path in record.ties:
+        return Measures()
+    sizes = [[dim for dim in meta.shape if isinstance(dim, int)] for meta in node.outputs]
+    return Measures(parameters=sum(map(math.prod, sizes)))
 
 
 def module_path(owner: str, node: Node) -> str:

@@ -179,6 +179,7 @@ def test_contrast_of_text_is_4_5_and_of_lines_3(colours: palette.Colours) -> Non
     for fill in (*colours.fills.values(), *papers):
         assert contrast(colours.ink, fill) >= 4.5
         assert contrast(colours.muted, fill) >= 4.5
+    assert min(contrast(colours.ink, fill) for fill in colours.shares) >= 4.5
     for paper in papers:
         assert contrast(colours.edge, paper) >= 3
         assert contrast(colours.weak, paper) >= 3
@@ -207,5 +208,6 @@ def test_the_style_sheet_has_the_colours_of_the_palette() -> None:
             **{name: getattr(colours, name) for name in ("paper", "ink", "muted", "edge", "weak", "frame")},
             **{f"frame-{depth}": fill for depth, fill in enumerate(colours.frames)},
             **colours.fills,
+            **{f"share-{number}": fill for number, fill in enumerate(colours.shares)},
             **{f"{hue}-line": stroke for hue, stroke in colours.strokes.items()},
         }

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sphinx.config import ENUM
 
+from sphinx_fxgraph.drawing.svg.shares import COLOURS
 from sphinx_fxgraph.drawing.text.units import FORMATS, Units
 from sphinx_fxgraph.numbers import CONVENTIONS
 
@@ -68,6 +69,11 @@ class Config:
         types=ENUM(*CONVENTIONS),
         help="What counts as a MAC. torchvision: convolutions, matrix products and attention; "
         "all: norms, resizing and adaptive average pooling too, as in the tables of timm",
+    )
+    color: str = _value(
+        "kind",
+        types=ENUM(*COLOURS),
+        help="What boxes are coloured by, where a directive does not say: kind; params, macs or memory: by their share",
     )
     number_format: str = _value(
         "auto",

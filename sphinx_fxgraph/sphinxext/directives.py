@@ -12,10 +12,12 @@ from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
+from sphinx_fxgraph.drawing.svg.shares import COLOURS
 from sphinx_fxgraph.drawing.svg.svg import anchor
 from sphinx_fxgraph.record import Failure
 from sphinx_fxgraph.spec import GraphSpec, SpecError, names_set, parse_inputs
 from sphinx_fxgraph.sphinxext import claims, failure, tables
+from sphinx_fxgraph.sphinxext.compared import Shown
 from sphinx_fxgraph.sphinxext.config import Config
 from sphinx_fxgraph.sphinxext.domain import Use, fx_domain
 from sphinx_fxgraph.sphinxext.nodes import fxgraph, fxgraph_tables
@@ -66,6 +68,7 @@ PAGE: dict[str, Callable[[str], Any]] = {
     "alt": directives.unchanged,
     "caption": directives.unchanged,
     "class": directives.class_option,
+    "color": _one_of(*COLOURS),
     "height": _height,
     "name": directives.unchanged,
     "table": tables.parse_columns,
@@ -186,7 +189,7 @@ class FxgraphDirective(SphinxDirective):
 
     # -- what is left for the build
 
-    def _figure(self, spec: GraphSpec, look: dict[str, Any], options: dict[str, Any]) -> list[nodes.Element]:
+    def _figure(self, spec: Shown, look: dict[str, Any], options: dict[str, Any]) -> list[nodes.Element]:
         place = fxgraph(
             "",
             spec=spec.id,
@@ -194,6 +197,7 @@ class FxgraphDirective(SphinxDirective):
             look=look,
             alt=options.get("alt", ""),
             height=options.get("height", ""),
+            color=options.get("color", ""),
         )
         figure = nodes.figure("", place, classes=["fxgraph", *options.get("class", ())])
         self.set_source_info(figure)
@@ -218,7 +222,7 @@ class FxgraphDirective(SphinxDirective):
         self.set_source_info(behind)
         return [figure, behind]
 
-    def _new_id(self, spec: GraphSpec) -> str:
+    def _new_id(self, spec: Shown) -> str:
         """``fx-<page>-<model>``, with a number for more of the kind on the page."""
         first = anchor(anchor("fx", self.env.docname.replace("/", "-")), spec.label)
         name, count = first, 1

@@ -17,6 +17,7 @@ from docutils import nodes
 from sphinx_fxgraph.drawing import compose
 from sphinx_fxgraph.drawing.classic.dot import classic
 from sphinx_fxgraph.drawing.svg import svg
+from sphinx_fxgraph.drawing.svg.shares import COLOURS, Shares, scale
 from sphinx_fxgraph.drawing.svg.svg import anchor
 from sphinx_fxgraph.drawing.text import text
 from sphinx_fxgraph.sphinxext.domain import fx_domain
@@ -44,9 +45,10 @@ def visit_fxgraph(writer: HTML5Translator, node: fxgraph) -> None:
     (job,) = run.jobs(node["spec"], look_of(node["look"]))
     picture = compose.scene(job)
     description = node["alt"] or text.describe(job.record)
+    shares = Shares(job.record, run.config.units, node["color"] or run.config.color)
     if builder.name == "epub":  # its manifest cannot declare inline SVG
         name = f"fxgraph-{node['figure']}.svg"
-        drawing = svg.print_svg(picture, title=node["target"], description=description)
+        drawing = svg.print_svg(picture, title=node["target"], description=description, shares=shares)
         _write(Path(builder.outdir, builder.imagedir, name), drawing)
         source = posixpath.join(builder.imgpath, quote(name))
         writer.body.append(f'<img class="fxg-svg" src="{source}" alt="{html.escape(description)}" />\n')
@@ -58,15 +60,25 @@ def visit_fxgraph(writer: HTML5Translator, node: fxgraph) -> None:
     if node["height"]:
         data["data-height"] = node["height"]
     data["data-figure"] = node["prefix"]
-    inline = _insides(builder, job, node, data)
+    inline = _insides(builder, job, node, data, shares)
     writer.body.append(writer.starttag(node, "div", "", CLASS="fxg-graph", **data))
-    drawing = svg.page_svg(picture, figure=node["prefix"], title=node["target"], description=description)
-    writer.body.append(f'<div class="fxg-view">{drawing}</div>{inline}</div>\n')
+    drawing = svg.page_svg(picture, figure=node["prefix"], title=node["target"], description=description, shares=shares)
+    writer.body.append(f'<div class="fxg-view">{drawing}</div>{inline}</div>{_shades(shares)}\n')
     _link_rows(writer.document, node, set(re.findall(r' id="([^"]+)"', drawing)))
     raise nodes.SkipNode
 
 
-def _insides(builder: StandaloneHTMLBuilder, job: compose.Job, node: fxgraph, data: dict[str, str]) -> str:
+def _shades(shares: Shares) -> str:
+    """What the shades of boxes mean, where they are coloured by share."""
+    if shares.colour == "kind":
+        return ""
+    swatches = (f'<span class="fxg-swatch fxg-share-{number}">{html.escape(text)}</span>' for number, text in scale())
+    return f'<p class="fxg-shades">Share of all {COLOURS[shares.colour]}: {" ".join(swatches)}</p>'
+
+
+def _insides(
+    builder: StandaloneHTMLBuilder, job: compose.Job, node: fxgraph, data: dict[str, str], shares: Shares
+) -> str:
     """What the viewer opens closed modules with: in the page if it is small, else as a script that it loads.
 
     A script and not a JSON file, since pages are also read from disk, where a script may not fetch.
@@ -74,7 +86,10 @@ def _insides(builder: StandaloneHTMLBuilder, job: compose.Job, node: fxgraph, da
     insides = compose.insides(job)
     if not insides:
         return ""
-    found = {name: svg.inside_svg(inside, figure=node["prefix"]) for name, inside in insides.items()}
+    found = {
+        name: svg.inside_svg(inside, figure=node["prefix"], shares=shares.inside(name))
+        for name, inside in insides.items()
+    }
     content = json.dumps(found, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
     if len(content) <= _MOST_INLINE:
         return f'<script type="application/json" class="fxg-insides">{content}</script>'

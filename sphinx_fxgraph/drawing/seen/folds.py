@@ -79,7 +79,8 @@ class _Folder:
                 renamed |= values
             nodes.append(node)
             results = [self._results(member[-1]) for member in members] if self.loose else []
-            self.runs[node.name] = Run(count, members[-1][0].name, _weights(members), _spread(results))
+            names = tuple(each.name for member in members for each in member)
+            self.runs[node.name] = Run(count, members[-1][0].name, _weights(members), _spread(results), names)
             at += period * count
         return (rewired(self.body, nodes, renamed) if self.runs else self.body), made
 

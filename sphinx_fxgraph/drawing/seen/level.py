@@ -24,6 +24,8 @@ class Box:
     """Names of side inputs that have no edge."""
     weight: int = 1
     """How many operators it stands for, be it open or closed."""
+    names: tuple[str, ...] = ()
+    """Of all nodes of the record that it stands for: those of a run, those of a stretch of operators."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from sphinx_fxgraph.drawing.seen import folds, groups, nontensor, sidelines
 from sphinx_fxgraph.drawing.seen.level import BOUNDARY, Box, Edge, Level, Port
 from sphinx_fxgraph.drawing.seen.opening import Key, opened
-from sphinx_fxgraph.drawing.seen.shown import Look, Shown
+from sphinx_fxgraph.drawing.seen.shown import GROUP, Look, Shown
 from sphinx_fxgraph.drawing.seen.spine import with_spine
 from sphinx_fxgraph.record import Body, Node, Record, TensorMeta, Value
 
@@ -107,7 +107,18 @@ class _Builder:
     def _box(self, body: Body, name: str, node: Node, inner: Level | None) -> Box:
         run = self.shown.runs.get((name, node.name))
         results = (run.tensors if run else ()) or self._results(body, node)
-        return Box(node, results, inner, run, self.shown.chips.get((name, node.name), ()), self._weight(name, node))
+        chips = self.shown.chips.get((name, node.name), ())
+        return Box(node, results, inner, run, chips, self._weight(name, node), tuple(self._names(name, node)))
+
+    def _names(self, name: str, node: Node) -> Iterator[str]:
+        """The nodes of the record that a node stands for."""
+        if run := self.shown.runs.get((name, node.name)):
+            yield from run.names
+        elif node.op == GROUP:
+            for inner in self.record.bodies[node.body].nodes:
+                yield from self._names(node.body, inner)
+        else:
+            yield node.name
 
     def _weight(self, name: str, node: Node) -> int:
         run = self.shown.runs.get((name, node.name))

@@ -43,6 +43,8 @@ class Run:
     """``own`` each, the ``same`` for all, or empty where there are none."""
     tensors: tuple[TensorMeta, ...] = ()
     """The results of members that differ in sizes, as ranges."""
+    names: tuple[str, ...] = ()
+    """Of the nodes of all members, in the body that they were folded in."""
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sphinx_fxgraph.drawing.composer import Drawn, Frame
 from sphinx_fxgraph.drawing.svg.palette import CATEGORIES, category
+from sphinx_fxgraph.drawing.svg.shares import COLOURS, Shares, scale
 
 
 @dataclass(frozen=True)
@@ -14,7 +15,8 @@ class Entry:
     """One line of the legend.
 
     Attributes:
-        key: a category of `palette`, or ``closed``, ``fold``, ``weak``: the class ``fxg-<key>`` has its look.
+        key: a category of `palette`, or ``closed``, ``fold``, ``weak``, ``share-3``: the class ``fxg-<key>`` has its
+            look.
         text: what it means.
     """
 
@@ -38,9 +40,13 @@ _TEXTS = {
 }
 
 
-def entries(picture: Frame) -> list[Entry]:
-    """The legend of a picture: categories of operators first, in the order of the palette."""
+def entries(picture: Frame, shares: Shares | None = None) -> list[Entry]:
+    """The legend of a picture: categories of operators first, in the order of the palette; or the shades of shares."""
     found = set(_keys(picture))
+    if shares and shares.colour != "kind":
+        told = [Entry(f"share-{number}", text) for number, text in scale()]
+        told[0] = Entry("share-0", f"no {COLOURS[shares.colour]}")
+        return [*told, *(Entry(key, _TEXTS[key]) for key in ("fold", "weak") if key in found)]
     return [Entry(key, _TEXTS[key]) for key in (*CATEGORIES, "closed", "fold", "weak") if key in found]
 
 

@@ -82,6 +82,8 @@ class Colours:
     """Fill of module frames by depth."""
     fills: dict[str, str]
     strokes: dict[str, str]
+    shares: tuple[str, ...]
+    """Fill of boxes by their share of parameters, MACs or memory (see `shares`); all text on them is ``ink``."""
 
 
 ACCENT = "#c2410c"
@@ -103,6 +105,7 @@ LIGHT = Colours(
         "matmul": "#4d7fd0", "norm": "#3f8f52", "act": "#b87420", "pool": "#c05f83", "math": "#97800f",
         "shape": "#77828f", "param": "#8a66c2", "io": "#3c4757", "other": "#3f8a8c",
     },
+    shares=("#ffffff", "#fff3e3", "#ffe4c4", "#ffd0a0", "#fdb77a", "#f79a55", "#ee7d33"),
 )  # fmt: skip
 
 DARK = Colours(
@@ -121,4 +124,5 @@ DARK = Colours(
         "matmul": "#5f90e0", "norm": "#58a86b", "act": "#c98d43", "pool": "#cf6f94", "math": "#b79d35",
         "shape": "#7b8798", "param": "#9b80c9", "io": "#b4bfcd", "other": "#4fa3a5",
     },
+    shares=("#14181f", "#2b2319", "#3f2c18", "#553617", "#6b4016", "#824a15", "#995514"),
 )  # fmt: skip

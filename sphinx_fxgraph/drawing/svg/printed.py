@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from sphinx_fxgraph.drawing.compose import Drawn, Frame
 from sphinx_fxgraph.drawing.svg import fonts, labels, legend
 from sphinx_fxgraph.drawing.svg.palette import ACCENT, LIGHT, category
+from sphinx_fxgraph.drawing.svg.shares import shade
 from sphinx_fxgraph.drawing.svg.writer import Writer, number, tag
 
 _SANS = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
@@ -46,7 +47,7 @@ class PrintWriter(Writer):
 
     def size(self, picture: Frame) -> tuple[float, float]:
         """The picture's size with the legend below."""
-        rows = _rows(legend.entries(picture), picture.width)
+        rows = _rows(legend.entries(picture, self.shares), picture.width)
         return picture.width, picture.height + (len(rows) * _ROW + _MARGIN if rows else 0)
 
     def inside(self, frame: Frame) -> Iterator[str]:
@@ -57,7 +58,7 @@ class PrintWriter(Writer):
         width, height = self.size(frame)
         yield tag("rect", fill=LIGHT.paper, stroke="none", width=width, height=height) + "</rect>"
         yield from super().inside(frame)
-        for line, row in enumerate(_rows(legend.entries(frame), frame.width)):
+        for line, row in enumerate(_rows(legend.entries(frame, self.shares), frame.width)):
             for x, entry in row:
                 yield from self._entry(entry, x, frame.height + line * _ROW)
 
@@ -68,11 +69,12 @@ class PrintWriter(Writer):
             yield tag("path", **dashes, d=f"M{number(x)} {number(middle)}h{number(_SWATCH)}") + "</path>"
         else:
             hue = entry.key if entry.key in LIGHT.fills else "io"
+            fill = LIGHT.shares[int(entry.key[-1])] if entry.key.startswith("share-") else LIGHT.fills[hue]
             for sheet in (2, 0) if entry.key == "fold" else (0,):
                 yield (
                     tag(
                         "rect",
-                        fill=LIGHT.fills[hue],
+                        fill=fill,
                         stroke=LIGHT.strokes[hue],
                         x=x + sheet,
                         y=middle - _SWATCH / 2 + sheet,
@@ -90,10 +92,12 @@ class PrintWriter(Writer):
         """A box with the colours of its category on each rectangle."""
         node, closed = drawn.box.node, drawn.label.closed
         hue = "io" if closed else category(node)
+        percent = self.shares.percent(drawn.box, drawn.path) if self.shares else None
+        fill = LIGHT.fills[hue] if percent is None else LIGHT.shares[shade(percent)]
         failed = "failed" in node.marks
         dashed = not closed and not drawn.box.tensors and node.op != "output" and not failed
         more = ' stroke-dasharray="4 3"' if dashed else ' stroke-width="2.5"' if failed else ""
-        yield from _filled(super().box(drawn), LIGHT.fills[hue], ACCENT if failed else LIGHT.strokes[hue], more)
+        yield from _filled(super().box(drawn), fill, ACCENT if failed else LIGHT.strokes[hue], more)
 
     def frame(self, frame: Frame) -> Iterator[str]:
         """A frame with the colours of its depth."""
@@ -173,6 +177,7 @@ _LOOKS: dict[str, dict[str, object]] = {
     "fxg-span": _font(labels.NAME_SIZE, _MONO, fill=LIGHT.muted),
     "fxg-legend": _font(labels.SHAPE_SIZE, _SANS, fill=LIGHT.muted),
     "fxg-note": _font(labels.SHAPE_SIZE, _SANS, text_anchor="middle", fill=LIGHT.muted),
+    "fxg-percent": _font(labels.SHAPE_SIZE, _SANS, text_anchor="end", font_weight="bold"),
     "fxg-weak": {"stroke": LIGHT.weak, "stroke_dasharray": "4 3"},
     "fxg-tip-edge": {"fill": LIGHT.edge},
     "fxg-tip-weak": {"fill": LIGHT.weak},

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from sphinx_fxgraph.drawing.compose import Frame, Inside
 from sphinx_fxgraph.drawing.svg.printed import PrintWriter
+from sphinx_fxgraph.drawing.svg.shares import Shares
 from sphinx_fxgraph.drawing.svg.writer import Writer, anchor
 
 __all__ = ["anchor", "inside_svg", "page_svg", "print_svg"]
 
 
-def page_svg(picture: Frame, *, figure: str, title: str, description: str) -> str:
+def page_svg(picture: Frame, *, figure: str, title: str, description: str, shares: Shares | None = None) -> str:
     """Inline SVG for a page. All ids in it start with ``figure``, so that several pictures can stand on one page."""
-    return "".join(Writer(figure).document(picture, title, description))
+    return "".join(Writer(figure, shares).document(picture, title, description))
 
 
-def inside_svg(inside: Inside, *, figure: str) -> dict[str, object]:
+def inside_svg(inside: Inside, *, figure: str, shares: Shares | None = None) -> dict[str, object]:
     """The inside of a closed module as plain data for the viewer: size, ends and SVG."""
     picture = inside.picture
     return {
@@ -26,14 +27,14 @@ def inside_svg(inside: Inside, *, figure: str) -> dict[str, object]:
         "names": list(inside.names),
         "ins": list(inside.inputs),
         "outs": list(inside.outputs),
-        "svg": "".join(_PartWriter(figure).inside(picture)),
+        "svg": "".join(_PartWriter(figure, shares).inside(picture)),
     }
 
 
-def print_svg(picture: Frame, *, title: str, description: str) -> str:
+def print_svg(picture: Frame, *, title: str, description: str, shares: Shares | None = None) -> str:
     """A whole SVG file in light colours, without style sheet, script or variable."""
     return '<?xml version="1.0" encoding="utf-8"?>\n' + "".join(
-        PrintWriter("fxgraph").document(picture, title, description)
+        PrintWriter("fxgraph", shares).document(picture, title, description)
     )
 
 

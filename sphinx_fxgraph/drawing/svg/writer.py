@@ -9,9 +9,11 @@ from xml.sax.saxutils import escape, quoteattr
 from sphinx_fxgraph.diff import SIGNS
 from sphinx_fxgraph.drawing.compose import Drawn, Frame
 from sphinx_fxgraph.drawing.layout.routing import Line
+from sphinx_fxgraph.drawing.seen.level import Box
 from sphinx_fxgraph.drawing.seen.shown import GROUP
 from sphinx_fxgraph.drawing.svg import fonts, labels
 from sphinx_fxgraph.drawing.svg.palette import category
+from sphinx_fxgraph.drawing.svg.shares import Shares, shade, written
 from sphinx_fxgraph.drawing.text.rows import format_shape
 from sphinx_fxgraph.record import Node
 
@@ -46,10 +48,15 @@ def tag(name: str, **attributes: object) -> str:
 
 
 class Writer:
-    """Writes the parts; what they look like is in the classes."""
+    """Writes the parts; what they look like is in the classes.
 
-    def __init__(self, figure: str) -> None:
-        self.figure = figure
+    Args:
+        figure: what ids start with.
+        shares: what the parts have of the whole, for tooltips and shades.
+    """
+
+    def __init__(self, figure: str, shares: Shares | None = None) -> None:
+        self.figure, self.shares = figure, shares
 
     def style(self, classes: str) -> dict[str, object]:
         """The attributes that make an element look like ``classes``."""
@@ -112,7 +119,9 @@ class Writer:
         yield from self.rectangles("fxg-frame", frame.width, frame.height, 10, stacked=bool(box.run))
         yield from self.inside(frame)
         if module:
-            yield f"<title>{escape(f'{frame.path}: {box.node.type}')}</title>"
+            told = f"{frame.path}: {box.node.type}\n{self.numbers(box, frame.path)}".rstrip()
+            yield f"<title>{escape(told)}</title>"
+        yield from self.badge(box, frame.path, frame.width)
         parts = [
             ("fxg-triangle", "▾"),
             ("fxg-attr", labels.title(box.node)),
@@ -182,7 +191,7 @@ class Writer:
         run = drawn.box.run
         yield tag(
             "g",
-            **self.style(f"{classes}{' fxg-fold' if run else ''}{_marks(node)}"),
+            **self.style(f"{classes}{' fxg-fold' if run else ''}{_marks(node)}{self.shaded(drawn)}"),
             **self.identity(drawn.path),
             data_kind=None if label.closed else node.kind,
             data_type=node.type or None,
@@ -219,17 +228,34 @@ class Writer:
                 + "</rect>"
             )
             yield self.text("fxg-name", middle, y + 15.5, ("", label.chips))
+        yield from self.badge(drawn.box, drawn.path, label.width)
         yield f"<title>{escape(self.about(drawn))}</title></g>"
 
+    def shaded(self, drawn: Drawn) -> str:
+        """The classes of a box that is coloured by its share."""
+        percent = self.shares.percent(drawn.box, drawn.path) if self.shares else None
+        return "" if percent is None else f" fxg-shaded fxg-share-{shade(percent)}"
+
+    def badge(self, box: Box, path: str, width: float) -> Iterator[str]:
+        """The share that colours a box, in words, above its right corner. A frame has the words alone."""
+        percent = self.shares.percent(box, path) if self.shares else None
+        if percent:
+            yield self.text("fxg-percent", width, -3, ("", written(percent)))
+
+    def numbers(self, box: Box, path: str) -> str:
+        """What a box has, with its share of the whole."""
+        return self.shares.about(box, path) if self.shares else ""
+
     def about(self, drawn: Drawn) -> str:
-        """What a tooltip tells: the whole path, the call, every result."""
+        """What a tooltip tells: the whole path, the call, every result, numbers."""
         node = drawn.box.node
         arguments = ", ".join(part for part in (node.args, node.kwargs) if part)
         call = f"{node.target}({arguments})" if node.op.startswith("call_") else node.target
         results = [f"{meta.path} {format_shape(meta)} {meta.dtype}".strip() for meta in drawn.box.tensors] or [
             node.result
         ]
-        return "\n".join(part for part in (f"{drawn.path} = {call}", node.config, *results) if part)
+        numbers = self.numbers(drawn.box, drawn.path)
+        return "\n".join(part for part in (f"{drawn.path} = {call}", node.config, *results, numbers) if part)
 
     def text(self, style: str, x: float, y: float, *parts: tuple[str, str]) -> str:
         """One line; its parts stand side by side in styles of their own."""
