@@ -54,7 +54,13 @@ def _digest(domain: FxDomain, docname: str, known: Mapping[str, str]) -> str:
         known: digests of the records, by spec id.
     """
     run = domain.run
-    parts: list[Any] = [sphinx_fxgraph.__version__, run.config.mode == "off", dataclasses.astuple(run.config.units)]
+    config = run.config
+    parts: list[Any] = [
+        sphinx_fxgraph.__version__,
+        config.mode == "off",
+        config.color,
+        dataclasses.astuple(config.units),
+    ]
     for use in domain.uses.get(docname, ()) if run.shows else ():
         layout = run.drawn.get((use.spec_id, look_of(use.look)), "") if use.look is not None else ""
         parts.append([use.spec_id, known.get(use.spec_id, ""), layout])
