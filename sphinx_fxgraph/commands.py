@@ -103,6 +103,9 @@ def add(commands: Any) -> None:
 
 def _build(options: argparse.Namespace) -> int:
     """Sphinx reads the docs; its builder does the rest."""
+    if not Path(options.docs, "conf.py").is_file():
+        print(f"sphinx-fxgraph: error: {options.docs} has no conf.py; name the folder of the docs", file=sys.stderr)
+        return 2
     with tempfile.TemporaryDirectory(prefix="fxgraph-") as folder:
         doctrees = options.doctrees or str(Path(folder, "doctrees"))
         command = [sys.executable, "-m", "sphinx", "-b", options.builder, "-d", doctrees]

@@ -79,8 +79,9 @@ def sentence(change: Change) -> str:
 
 
 def _facts(before: Record, after: Record) -> Iterator[Fact]:
+    drawn = bool(before.root and after.root)
     for (name, was), now in zip(_totals(before).items(), _totals(after).values(), strict=True):
-        if was != now:
+        if was != now and (drawn or name == "failure"):  # of a model that failed its numbers are not known
             yield Fact(name, was, now)
 
 

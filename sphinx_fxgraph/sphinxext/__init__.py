@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import sphinx_fxgraph
-from sphinx_fxgraph.sphinxext import batch, builders, config, directives, domain, fill, html, table, zoo
+from sphinx_fxgraph.sphinxext import batch, builders, config, diff, directives, domain, fill, html, table, zoo
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -17,6 +17,7 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     config.setup(app)
     domain.setup(app)
     directives.setup(app)
+    diff.setup(app)
     batch.setup(app)
     fill.setup(app)
     html.setup(app)

@@ -27,7 +27,7 @@ from sphinx_fxgraph.drawing.seen.shown import Look
 from sphinx_fxgraph.record import Record
 from sphinx_fxgraph.sources import SourceFinder
 from sphinx_fxgraph.spec import GraphSpec
-from sphinx_fxgraph.sphinxext import changes, claims, failure
+from sphinx_fxgraph.sphinxext import changes, claims, differences, failure
 from sphinx_fxgraph.sphinxext.config import Config
 from sphinx_fxgraph.sphinxext.domain import Use, fx_domain
 from sphinx_fxgraph.sphinxext.run import Run, look_of
@@ -67,7 +67,7 @@ def complete(app: Sphinx, run: Run, uses: Sequence[Use]) -> None:
         _leave(run, reasons, why)
     else:
         _capture(app, run, list(reasons))
-    _draw(run, uses)
+    _draw(run, [*uses, *differences.made(run, fx_domain(app.env), app.confdir)])
     _tell(run, uses)
 
 
@@ -117,7 +117,7 @@ def captured(app: Sphinx, run: Run, keys: Sequence[str]) -> Iterator[tuple[Graph
         return
     try:
         records = runner.capture(
-            [run.specs[key] for key in keys],
+            [spec for key in keys if isinstance(spec := run.specs[key], GraphSpec)],
             python=run.config.python,
             sys_path=list(sys.path),
             confdir=str(app.confdir),

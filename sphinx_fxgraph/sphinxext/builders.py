@@ -12,8 +12,8 @@ from sphinx.errors import ConfigError
 
 from sphinx_fxgraph.diff import compare
 from sphinx_fxgraph.record import Record
-from sphinx_fxgraph.spec import GraphSpec
 from sphinx_fxgraph.sphinxext import batch
+from sphinx_fxgraph.sphinxext.compared import Shown
 from sphinx_fxgraph.sphinxext.domain import Use, fx_domain
 from sphinx_fxgraph.sphinxext.failure import sentence
 from sphinx_fxgraph.sphinxext.run import Run
@@ -78,7 +78,7 @@ class WarmBuilder(_CacheBuilder):
     def work(self, app: Sphinx, run: Run, uses: Sequence[Use]) -> bool:
         """Fill the cache."""
         run.store.writable = True
-        mine = set(_shard(sorted(run.specs), run.config.shard))
+        mine = set(_shard(sorted({use.spec_id for use in uses}), run.config.shard))
         uses = [use for use in uses if use.spec_id in mine]
         batch.complete(app, run, uses)
         if run.config.prune:
@@ -97,24 +97,30 @@ class CheckBuilder(_CacheBuilder):
     def work(self, app: Sphinx, run: Run, uses: Sequence[Use]) -> bool:
         """Tell what is stale or missing, and how the architecture has changed."""
         run.store.writable = False
-        reasons = batch.stale(run, run.specs)
+        reasons = batch.stale(run, dict.fromkeys(use.spec_id for use in uses))
         undrawn = {
             key
             for key, jobs in batch.pictures(run, uses).items()
             if key not in reasons and not all(job.complete() for job in jobs)
         }
         kept = {key: run.record(key) for key in reasons}
-        now = {} if batch.cannot(run.config) else dict(batch.captured(app, run, list(reasons)))
+        why = batch.cannot(run.config) if reasons else ""
+        now = {} if why else {spec.id: record for spec, record in batch.captured(app, run, list(reasons))}
         for key, reason in reasons.items():
-            told = "".join(f"\n  {line}" for line in _difference(kept[key], now.get(run.specs[key])))
+            told = "".join(f"\n  {line}" for line in _difference(kept[key], now.get(key)))
             warn(f"{_name(run.specs[key])}: {reason}{told}", "cache", _place(uses, key))
         for key in sorted(undrawn):
             warn(f"{_name(run.specs[key])}: its drawing is not in the cache", "cache", _place(uses, key))
         for path in run.store.orphans(run.specs.values()):
             print(f"{path.name}: no page uses it")
-        fresh = len(run.specs) - len(reasons) - len(undrawn)
-        print(f"{fresh} of {len(run.specs)} graphs are up to date in {run.store.folder}")
-        return fresh == len(run.specs)
+        graphs = len({use.spec_id for use in uses})
+        fresh = graphs - len(reasons) - len(undrawn)
+        if why:
+            print(f"how the architectures differ is not known, since {why}")
+        print(f"{fresh} of {graphs} graphs are up to date in {run.store.folder}")
+        if fresh < graphs:
+            print(f"to bring it up to date: sphinx-fxgraph warm {self.srcdir}, and commit that folder")
+        return fresh == graphs
 
 
 def _shard(keys: Sequence[str], text: str) -> Sequence[str]:
@@ -127,7 +133,7 @@ def _shard(keys: Sequence[str], text: str) -> Sequence[str]:
     return keys[int(found[1]) - 1 :: int(found[2])]
 
 
-def _name(spec: GraphSpec) -> str:
+def _name(spec: Shown) -> str:
     return spec.target or spec.label
 
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import sphinx_fxgraph
+from sphinx_fxgraph.sphinxext import differences
 from sphinx_fxgraph.sphinxext.domain import FxDomain, fx_domain
 from sphinx_fxgraph.sphinxext.run import Run, look_of
 
@@ -64,6 +65,8 @@ def _digest(domain: FxDomain, docname: str, known: Mapping[str, str]) -> str:
     for use in domain.uses.get(docname, ()) if run.shows else ():
         layout = run.drawn.get((use.spec_id, look_of(use.look)), "") if use.look is not None else ""
         parts.append([use.spec_id, known.get(use.spec_id, ""), layout])
+    if run.shows:
+        parts += [differences.shown(run, asked) for asked in domain.differences.get(docname, ())]
     for pattern in sorted(set(domain.mentions.get(docname, ()))):
         found = domain.named(pattern).items()
         parts.append([pattern, *([name, page, use.figure, known.get(use.spec_id, "")] for name, (page, use) in found)])

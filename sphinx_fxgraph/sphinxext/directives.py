@@ -119,6 +119,7 @@ class FxgraphDirective(SphinxDirective):
     optional_arguments = 1
     final_argument_whitespace = True
     option_spec: ClassVar[_AnyOption] = _AnyOption()
+    table_title = "Node table"
 
     def run(self) -> list[nodes.Node]:
         """Leave the figure and note the use. Nothing is imported, captured or drawn here."""
@@ -218,7 +219,9 @@ class FxgraphDirective(SphinxDirective):
             owner["ids"] = [self._new_id(spec)]
             self.state.document.set_id(owner)
         place["figure"] = owner["ids"][0]
-        behind = fxgraph_tables("", spec=spec.id, look=look, figure=place["figure"], table=options.get("table"))
+        behind = fxgraph_tables(
+            "", spec=spec.id, look=look, figure=place["figure"], table=options.get("table"), title=self.table_title
+        )
         self.set_source_info(behind)
         return [figure, behind]
 

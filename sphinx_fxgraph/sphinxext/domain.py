@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 from docutils import nodes
 from sphinx.domains import Domain, ObjType
 
+from sphinx_fxgraph.sphinxext.compared import Asked
 from sphinx_fxgraph.sphinxext.roles import ROLES, objects, resolve
 from sphinx_fxgraph.sphinxext.run import Run
 
@@ -45,8 +46,14 @@ class FxDomain(Domain):
 
     name = "fx"
     label = "fxgraph"
-    data_version = 4
-    initial_data: ClassVar[dict[str, dict[str, Any]]] = {"uses": {}, "mentions": {}, "tables": {}, "zoos": {}}
+    data_version = 5
+    initial_data: ClassVar[dict[str, dict[str, Any]]] = {
+        "uses": {},
+        "mentions": {},
+        "tables": {},
+        "zoos": {},
+        "differences": {},
+    }
     object_types: ClassVar[dict[str, ObjType]] = {
         "model": ObjType("model", "model"),
         "node": ObjType("node", "node", searchprio=-1),
@@ -70,6 +77,11 @@ class FxDomain(Domain):
         return cast("dict[str, list[str]]", self.data["mentions"])
 
     @property
+    def differences(self) -> dict[str, list[Asked]]:
+        """What a page compares, by docname."""
+        return cast("dict[str, list[Asked]]", self.data["differences"])
+
+    @property
     def tables(self) -> dict[str, bool]:
         """The pages that have a table of models."""
         return cast("dict[str, bool]", self.data["tables"])
@@ -86,6 +98,10 @@ class FxDomain(Domain):
     def mention(self, docname: str, name: str) -> None:
         """Remember that a page tells of graphs that may stand on other pages."""
         self.mentions.setdefault(docname, []).append(name)
+
+    def compare(self, docname: str, asked: Asked) -> None:
+        """Remember that a page compares two models; both are noted as uses beside."""
+        self.differences.setdefault(docname, []).append(asked)
 
     def named(self, pattern: str = "*") -> dict[str, tuple[str, Use]]:
         """The graphs whose names fit a pattern: name -> docname and use. Of two with one name the first counts."""

@@ -12,7 +12,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx_fxgraph.drawing.svg.svg import anchor
 from sphinx_fxgraph.drawing.text import text
 from sphinx_fxgraph.record import Record, join
-from sphinx_fxgraph.sphinxext import failure, tables
+from sphinx_fxgraph.sphinxext import differences, failure, tables
 from sphinx_fxgraph.sphinxext.domain import fx_domain
 from sphinx_fxgraph.sphinxext.nodes import fxgraph, fxgraph_tables
 from sphinx_fxgraph.sphinxext.run import Run, look_of
@@ -35,9 +35,11 @@ class Fill(SphinxPostTransform):
             run.written[docname] = run.digests[docname]
         taken = {name for node in self.document.findall(nodes.Element) for name in node["ids"]}
         for place in list(self.document.findall(fxgraph)):
+            place["look"] = differences.look(run, place["spec"], place["look"])
             place["prefix"] = _prefix(run, place, taken)
             _fill_figure(run, place)
         for behind in list(self.document.findall(fxgraph_tables)):
+            behind["look"] = differences.look(run, behind["spec"], behind["look"])
             behind["prefix"] = _prefix(run, behind, taken)
             _fill_behind(run, behind)
 
@@ -68,7 +70,9 @@ def _fill_figure(run: Run, place: fxgraph) -> None:
         place.replace_self(nodes.paragraph("", "", nodes.literal(place["target"], place["target"])))
     if record is None:
         return
-    facts = nodes.paragraph("", " · ".join(text.facts(record, run.config.units)), classes=["fxg-facts"])
+    compared = run.compared.get(place["spec"])
+    told = compared.facts if compared else " · ".join(text.facts(record, run.config.units))
+    facts = nodes.paragraph("", told, classes=["fxg-facts"])
     if drawn and getattr(run.builder, "download_support", False):
         name = dot_name(run, place["spec"])
         facts += nodes.Text(" · ")
@@ -90,10 +94,18 @@ def _fill_behind(run: Run, behind: fxgraph_tables) -> None:
         if record.root:  # a partial graph does not show the modules that were not reached
             told += _outline(dataclasses.replace(record, root="", bodies={}))
     columns = tables.DEFAULT if behind["table"] is None else behind["table"]
+    compared = run.compared.get(behind["spec"])
     if columns and _is_html(run):
-        if table := tables.html_table(record, behind["prefix"], columns, run.config.units):
+        table = (
+            differences.html_table(compared.difference, behind["prefix"])
+            if compared
+            else tables.html_table(record, behind["prefix"], columns, run.config.units)
+        )
+        if table:
             behind += table
             told.append(behind)
+    elif columns and compared:
+        told += differences.plain_table(compared.difference)
     elif columns:
         told += tables.plain_tables(record, columns, run.config.units)
     behind.parent.replace(behind, told)

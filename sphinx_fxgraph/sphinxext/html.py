@@ -15,7 +15,7 @@ from urllib.parse import quote
 from docutils import nodes
 
 from sphinx_fxgraph.drawing import compose
-from sphinx_fxgraph.drawing.classic.dot import classic
+from sphinx_fxgraph.drawing.classic import dot as classic
 from sphinx_fxgraph.drawing.svg import svg
 from sphinx_fxgraph.drawing.svg.shares import COLOURS, Shares, scale
 from sphinx_fxgraph.drawing.svg.svg import anchor
@@ -54,7 +54,7 @@ def visit_fxgraph(writer: HTML5Translator, node: fxgraph) -> None:
         writer.body.append(f'<img class="fxg-svg" src="{source}" alt="{html.escape(description)}" />\n')
         raise nodes.SkipNode
     dot = dot_name(run, node["spec"])
-    _write(Path(builder.outdir, "_downloads", dot), classic(job.record).source)
+    _write(Path(builder.outdir, "_downloads", dot), classic.source(job.record))
     verdict = job.record.verdict.kind if job.record.verdict else ""
     data = {"data-model": node["target"], "data-tracer": job.record.tracer, "data-verdict": verdict}
     if node["height"]:
@@ -117,7 +117,7 @@ def visit_tables(writer: HTML5Translator, node: fxgraph_tables) -> None:
     rows = sum(1 for row in node.findall(nodes.row) if row["ids"])
     writer.body.append(writer.starttag(node, "div", "", CLASS="fxg-tables", **{"data-figure": node["figure"]}))
     is_open = ' open="open"' if rows <= _OPEN_ROWS else ""
-    writer.body.append(f"<details{is_open}><summary>Node table ({rows} rows)</summary>\n")
+    writer.body.append(f"<details{is_open}><summary>{node['title']} ({rows} rows)</summary>\n")
 
 
 def depart_tables(writer: HTML5Translator, node: fxgraph_tables) -> None:  # noqa: ARG001 - a visitor

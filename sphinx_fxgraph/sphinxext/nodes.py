@@ -15,5 +15,5 @@ class fxgraph(nodes.General, nodes.Element):  # noqa: N801 - docutils names node
 class fxgraph_tables(nodes.General, nodes.Element):  # noqa: N801
     """What is told behind the figure: a failure, the node table.
 
-    Attributes: ``spec`` (id), ``look`` (options), ``figure`` (id), ``table`` (columns).
+    Attributes: ``spec`` (id), ``look`` (options), ``figure`` (id), ``table`` (columns), ``title``.
     """

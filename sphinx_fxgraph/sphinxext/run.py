@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sphinx_fxgraph.drawing.compose import Job
 from sphinx_fxgraph.drawing.seen.shown import Look
 from sphinx_fxgraph.record import Failure, Record
-from sphinx_fxgraph.spec import GraphSpec
+from sphinx_fxgraph.sphinxext.compared import Compared, Shown
 from sphinx_fxgraph.store import Store
 
 if TYPE_CHECKING:
@@ -26,8 +26,10 @@ class Run:
     builder: Builder
     config: Config
     store: Store
-    specs: dict[str, GraphSpec] = field(default_factory=dict)
-    """All that are shown, by id."""
+    specs: dict[str, Shown] = field(default_factory=dict)
+    """All that are shown or compared, by id."""
+    compared: dict[str, Compared] = field(default_factory=dict)
+    """The comparisons that have been made, by id."""
     records: dict[str, Record] = field(default_factory=dict)
     """By spec id: what this run knows and the store does not keep, such as failures that are tried again."""
     layouts: dict[str, dict[str, Any]] = field(default_factory=dict)

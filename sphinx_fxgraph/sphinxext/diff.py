@@ -1,0 +1,100 @@
+"""The ``fxgraph-diff`` directive: two architectures in one drawing and one table.
+
+``:against:`` names the other one: a target, a record's file, or ``REV:NAME``, the record committed at a git revision.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from docutils import nodes
+
+from sphinx_fxgraph import kept
+from sphinx_fxgraph.record import Failure
+from sphinx_fxgraph.spec import SpecError
+from sphinx_fxgraph.sphinxext import claims, failure, html
+from sphinx_fxgraph.sphinxext.compared import Asked, Comparison, Kept
+from sphinx_fxgraph.sphinxext.directives import LOOK, FxgraphDirective, defaults, spec_of
+from sphinx_fxgraph.sphinxext.domain import Use, fx_domain
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+    from sphinx.builders import Builder
+
+OURS = ("against", "against-inputs")
+"""The options that ``fxgraph`` does not have."""
+
+
+class FxgraphDiffDirective(FxgraphDirective):
+    """``.. fxgraph-diff:: target`` with ``:against:`` and the options of ``fxgraph``, but for what that one claims."""
+
+    table_title = "Changes"
+
+    def run(self) -> list[nodes.Node]:
+        """Leave the figure, and note what is compared. Nothing is captured or drawn here."""
+        target = self.arguments[0] if self.arguments else ""
+        options = dict(self.options)
+        against, inputs = (options.pop(name, "").strip() for name in OURS)
+        try:
+            target = target or self._documented()
+            if not against:
+                raise SpecError(
+                    "against: which model, file or revision? For example :against: zoo.UNet(depth=2), "
+                    "or v1.0:zoo.UNet for the record that was committed at v1.0"
+                )
+            options = defaults(self.config, target) | options
+            given = defaults(self.config, against) | options | ({"inputs": inputs} if inputs else {})
+            before = self._outside(against) or spec_of(against, "", given)
+            comparison = Comparison(before, spec_of(target, "", options))
+        except SpecError as error:
+            subtype = "input" if str(error).startswith("inputs") else "option"
+            self._wrong(str(error), subtype)
+            block = failure.block(Failure(subtype, "", str(error)))
+            return [nodes.paragraph("", "", nodes.literal(target, target)), block]
+        for name in claims.OPTIONS.keys() & options.keys():
+            self._wrong(f"{name}: a difference claims nothing; write it where the model itself is shown", "option")
+            del options[name]
+        checked = self._check(options)
+        look = {name: checked.pop(name) for name in LOOK if name in checked}
+        domain, location = fx_domain(self.env), self.get_location()
+        for spec in comparison.specs:
+            domain.note(self.env.docname, Use(spec.id, spec.to_dict(), None, location))
+        domain.compare(self.env.docname, Asked(comparison.to_dict(), look, location))
+        return [*self._figure(comparison, look, checked)]
+
+    def _outside(self, text: str) -> Kept | None:
+        """A record that is not captured: a file, or something that a revision of the repository has."""
+        if text.endswith(".json") and ":" not in text:
+            relative, absolute = self.env.relfn2path(text)
+            self.env.note_dependency(relative)
+            if not Path(absolute).is_file():
+                raise SpecError(f"against: there is no file {relative}")
+            return Kept(relative, is_file=True)
+        outside = Kept(text)
+        store = fx_domain(self.env).run.store
+        if ":" in text and (kept.is_revision(text, self.env.srcdir) or store.record(outside) is not None):
+            return outside
+        return None
+
+
+def copy_assets(app: Sphinx, builder: Builder) -> None:  # noqa: ARG001 - an event handler
+    """Put the style sheet into the output, if any page compares models."""
+    if builder.format == "html" and fx_domain(builder.env).differences:
+        html.copy_static(builder, ASSET)
+
+
+def add_assets(app: Sphinx, *page: Any) -> None:
+    """Link it on the pages that do."""
+    if page[0] in fx_domain(app.env).differences:
+        app.add_css_file(ASSET)
+
+
+ASSET = "fxgraph-diff.css"
+
+
+def setup(app: Sphinx) -> None:
+    """Tell Sphinx of the directive and its style sheet."""
+    app.add_directive("fxgraph-diff", FxgraphDiffDirective)
+    app.connect("write-started", copy_assets)
+    app.connect("html-page-context", add_assets)
