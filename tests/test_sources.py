@@ -224,6 +224,14 @@ def test_the_standard_library_and_code_without_a_file_are_no_sources() -> None:
     assert portable("<string>") == portable("<ipython-input-1-abc>") == ""
 
 
+def test_an_extension_module_of_ones_own_is_not_compared_but_the_python_around_it_is(path: Path) -> None:
+    write(
+        path, {"pkg/__init__.py": "", "pkg/net.py": TEXT, f"pkg/_fast{importlib.machinery.EXTENSION_SUFFIXES[0]}": ""}
+    )
+    files = [str(file) for file in (path / "pkg").iterdir()]
+    assert {source.file for source in depends_on(files)[0]} == {"pkg/__init__.py", "pkg/net.py"}
+
+
 def test_an_installed_distribution_counts_by_its_release() -> None:
     version = importlib.metadata.version("msgspec").partition("+")[0]
     assert depends_on([msgspec.__file__]) == ((), {"msgspec": version})
