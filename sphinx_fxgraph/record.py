@@ -16,7 +16,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -204,6 +204,27 @@ class Failure:
 
 
 @dataclass(frozen=True)
+class Head:
+    """What a record says of its capture, read without its graph: that is a small part of the time."""
+
+    spec: Mapping[str, Any]
+    root: str = ""
+    failure: Failure | None = None
+    sources: tuple[Source, ...] = ()
+    distributions: Mapping[str, str] = field(default_factory=dict)
+    schema: int = SCHEMA
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Head:
+        """Read what `Record.to_json` wrote.
+
+        Raises:
+            RecordError: the text is torn, foreign or written by a later version.
+        """
+        return _decode(text, cls)
+
+
+@dataclass(frozen=True)
 class Record:
     """All that is known of one captured model."""
 
@@ -270,12 +291,10 @@ class Record:
         Raises:
             RecordError: the text is torn, foreign or written by a later version.
         """
+        record = _decode(text, cls)
         try:
-            record = msgspec.json.decode(text, type=cls)
-            if record.schema > SCHEMA:
-                raise RecordError(f"schema {record.schema} is newer than {SCHEMA}")
             record._check()
-        except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        except RecursionError as error:
             raise RecordError(str(error)) from error
         return record
 
@@ -316,6 +335,19 @@ class Record:
             raise RecordError(f"body {name!r} runs more than {_MOST_OPERATORS:,} operators or {_DEEPEST} levels")
         sizes[name] = size, depth
         return size, depth
+
+
+_Read = TypeVar("_Read", Head, Record)
+
+
+def _decode(text: str | bytes, cls: type[_Read]) -> _Read:
+    try:
+        read = msgspec.json.decode(text, type=cls)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise RecordError(str(error)) from error
+    if read.schema > SCHEMA:
+        raise RecordError(f"schema {read.schema} is newer than {SCHEMA}")
+    return read
 
 
 _MOST_OPERATORS = 10_000_000

@@ -23,7 +23,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import FunctionType
 
-from sphinx_fxgraph.record import SCHEMA, Record, Source
+from sphinx_fxgraph.record import SCHEMA, Head, Record, Source
 
 _SITE = re.compile(r"(.*[/\\](?:site|dist)-packages)[/\\]", re.DOTALL)
 _STANDARD_LIBRARY = os.path.join(os.path.dirname(os.__file__), "")  # noqa: PTH118, PTH120 - see `is_source`
@@ -40,16 +40,16 @@ class SourceFinder:
         importlib.invalidate_caches()  # a file may have come since the finders last listed its folder
         self._path = None if path is None else list(path)
         self._places: dict[str, tuple[Path, ...]] = {}
-        self._changes: dict[Source, str] = {}
+        self._digests: dict[str, str | None] = {}
         self._versions: dict[str, str] = {}
 
-    def stale_reasons(self, record: Record) -> tuple[str, ...]:
+    def stale_reasons(self, record: Record | Head) -> tuple[str, ...]:
         """What a record was made from and is no longer so, as ``pkg/model.py changed``; empty for a fresh record.
 
         What cannot be found here at all (no top-level package, no such distribution) is not compared.
         """
         reasons = [f"written in format {record.schema}, today's is {SCHEMA}"] if record.schema != SCHEMA else []
-        reasons += filter(None, map(self._change, record.sources))
+        reasons += filter(None, map(self._compare, record.sources))
         for name, then in sorted(record.distributions.items()):
             now = self._version(name)
             if now and now != then:
@@ -67,21 +67,23 @@ class SourceFinder:
         places = [place.joinpath(*below) for place in self._places[top]]
         return next(filter(os.path.exists, places), places[0] if places else None)
 
-    def _change(self, source: Source) -> str:
-        if source not in self._changes:
-            self._changes[source] = self._compare(source)
-        return self._changes[source]
-
     def _compare(self, source: Source) -> str:
-        if ".." in source.file.split("/"):  # a file of ours never has it, and it would lead out of the package
-            return f"{source.file} is no source file"
-        path = self.locate(source.file)
-        if path is None:
+        if source.file not in self._digests:
+            self._digests[source.file] = self._today(source.file)
+        today = self._digests[source.file]
+        if today is None or today == source.digest:
             return ""
+        return f"{source.file} {'changed' if re.fullmatch('[0-9a-f]{64}', today) else today}"
+
+    def _today(self, file: str) -> str | None:
+        """The digest of a source file, or what else there is to say of it; None if it is nothing to compare."""
+        if ".." in file.split("/"):  # a file of ours never has it, and it would lead out of the package
+            return "is no source file"
+        path = self.locate(file)
+        if path is None:
+            return None
         data = read(path)
-        if data is None:
-            return f"{source.file} is gone"
-        return "" if digest(data) == source.digest else f"{source.file} changed"
+        return "is gone" if data is None else digest(data)
 
     def _version(self, name: str) -> str:
         if name not in self._versions:

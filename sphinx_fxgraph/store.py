@@ -8,6 +8,7 @@ the folder. What cannot be read is a miss; what cannot be written is a complaint
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import re
@@ -15,11 +16,11 @@ import secrets
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, NotRequired, Protocol, TypedDict
+from typing import Annotated, Any, NotRequired, Protocol, TypedDict, TypeVar
 
 import msgspec
 
-from sphinx_fxgraph.record import Record, RecordError
+from sphinx_fxgraph.record import Head, Record, RecordError
 
 _OURS = re.compile(r"(.+-[0-9a-f]{8})(\.json|\.dot|\.layout\.json)")
 _TEMPORARY = re.compile(r"\..+\.[0-9a-f]{16}\.tmp")
@@ -38,6 +39,9 @@ class _Level(TypedDict):
     edges: dict[str, list[_Number]]
     notes: NotRequired[dict[str, _Point]]
     by: NotRequired[str]
+
+
+_Kind = TypeVar("_Kind", Head, Record)
 
 
 class _Layout(TypedDict):
@@ -78,12 +82,20 @@ class Store:
 
     def record(self, spec: Key) -> Record | None:
         """The record of exactly this spec, be it stale or of an older format; None if there is none to read."""
-        try:
-            record = Record.from_json(_read(self._path(spec, ".json")))
-        except (OSError, RecordError):
-            return None
-        # The name holds only a part of the id, and anyone may rename a file.
-        return record if _canonical(record.spec) == _canonical(spec.to_dict()) else None
+        return self._find(spec, Record)
+
+    def head(self, spec: Key) -> Head | None:
+        """The same without the graph."""
+        return self._find(spec, Head)
+
+    def seal(self, spec: Key) -> str:
+        """A digest of the files of a spec, byte by byte: while it is the same, so are record and layouts."""
+        seal = hashlib.sha256()
+        for suffix in (".json", ".layout.json"):
+            with contextlib.suppress(OSError):
+                seal.update(hashlib.sha256(_read(self._path(spec, suffix))).digest())
+            seal.update(b"/")
+        return seal.hexdigest()
 
     def layouts(self, spec: Key) -> dict[str, dict[str, Any]]:
         """The coordinates of the levels that were laid out before, by the digest of their DOT."""
@@ -145,6 +157,14 @@ class Store:
             except OSError as error:
                 self._complain(f"cannot remove {path}: {error.strerror or error}")
         return gone
+
+    def _find(self, spec: Key, kind: type[_Kind]) -> _Kind | None:
+        try:
+            found = kind.from_json(_read(self._path(spec, ".json")))
+        except (OSError, RecordError):
+            return None
+        # The name holds only a part of the id, and anyone may rename a file.
+        return found if _canonical(found.spec) == _canonical(spec.to_dict()) else None
 
     def _path(self, spec: Key, suffix: str) -> Path:
         return self.folder / f"{_stem(spec)}{suffix}"

@@ -56,6 +56,7 @@ def update(app: Sphinx, env: BuildEnvironment) -> list[str]:
     uses = list(domain.each())
     run.specs = {spec.id: spec for spec in (GraphSpec.from_dict(use.spec) for use in uses)}
     if run.shows:
+        run.settled = changes.settled(domain)
         complete(app, run, uses)
     return changes.changed(domain) if run.builder.format else []
 
@@ -79,7 +80,7 @@ def stale(run: Run, keys: Iterable[str]) -> dict[str, str]:
     finder = SourceFinder()
     reasons = {}
     for key in keys:
-        record = run.record(key)
+        record = run.head(key)
         if record is None:
             reasons[key] = "it was never captured"
         elif run.config.mode == "force":
@@ -105,7 +106,7 @@ def cannot(config: Config) -> str:
 def _leave(run: Run, reasons: dict[str, str], why: str) -> None:
     """Show what there is."""
     for key, reason in reasons.items():
-        if run.record(key) is None:
+        if run.head(key) is None:
             run.missing(key, f"it is not in the cache, and {why}")
         else:
             run.troubles[key] = "cache", f"shown as it was captured before: {reason}"
@@ -140,6 +141,7 @@ def captured(app: Sphinx, run: Run, keys: Sequence[str]) -> Iterator[tuple[Graph
 
 def _capture(app: Sphinx, run: Run, keys: Sequence[str]) -> None:
     """Capture, and keep each record as soon as it is there."""
+    run.settled -= frozenset(keys)
     for spec, record in captured(app, run, keys):
         old = run.record(spec.id)
         if not (record.failure and record.failure.transient):
@@ -156,9 +158,11 @@ def _capture(app: Sphinx, run: Run, keys: Sequence[str]) -> None:
 
 
 def pictures(run: Run, uses: Iterable[Use]) -> dict[str, list[Job]]:
-    """What some uses show, by spec id: one picture for each look."""
+    """What some uses show, by spec id: one picture for each look. What is settled has its pictures."""
     looks: dict[str, dict[Look, None]] = {}
     for use in uses:
+        if use.spec_id in run.settled:
+            continue
         wanted = looks.setdefault(use.spec_id, {})
         if use.look is not None:
             wanted[look_of(use.look)] = None
@@ -202,12 +206,11 @@ def _lay_out(engine: Engine, pictures: dict[str, list[Job]]) -> dict[str, str]:
 def _keep(run: Run, engine: Engine, pictures: dict[str, list[Job]], complaints: dict[str, str]) -> None:
     """Put layouts into the store. What the engine complained of is laid out, and told, again in every build."""
     for key, jobs in pictures.items():
-        if key not in complaints:
-            dot = "".join(dict.fromkeys(job.dot() for job in jobs))
-            layouts = {digest: found for job in jobs for digest, found in job.used().items()}
-            run.store.put_drawing(run.specs[key], dot, layouts, engine.version)
-        if key in complaints or run.store.complaints or not run.store.writable:
-            run.layouts[key] = jobs[0].layouts
+        layouts = {digest: found for job in jobs for digest, found in job.used().items()}
+        if key in complaints:
+            run.layouts[key] = layouts
+        else:
+            run.keep_drawing(key, "".join(dict.fromkeys(job.dot() for job in jobs)), layouts, engine.version)
 
 
 # -- tell
@@ -217,7 +220,7 @@ def _tell(run: Run, uses: Sequence[Use]) -> None:
     """One warning for each place that shows a model which went wrong; failures are told again in every build."""
     for use in uses:
         key = use.spec_id
-        record = run.record(key)
+        record = run.head(key)
         name = use.spec.get("target") or run.specs[key].label
         if key in run.troubles:
             subtype, message = run.troubles[key]
@@ -227,8 +230,8 @@ def _tell(run: Run, uses: Sequence[Use]) -> None:
             warn(f"{name}: {failure.sentence(failed)}", failed.stage, use.location)
         elif use.expect == "error" and not failed:
             warn(f"{name}: it was expected to fail, but its graph was captured", "expect", use.location)
-        elif record:
-            for complaint in claims.broken(record, use.claims, run.config.units):
+        elif use.claims and (captured := run.record(key)):
+            for complaint in claims.broken(captured, use.claims, run.config.units):
                 warn(f"{name}: {complaint}", "expect", use.location)
     for complaint in run.store.complaints:
         warn(complaint, "cache")

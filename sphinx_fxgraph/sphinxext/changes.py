@@ -16,17 +16,35 @@ from typing import TYPE_CHECKING, Any
 import sphinx_fxgraph
 from sphinx_fxgraph.sphinxext import differences
 from sphinx_fxgraph.sphinxext.domain import FxDomain, fx_domain
-from sphinx_fxgraph.sphinxext.run import Run, look_of
+from sphinx_fxgraph.sphinxext.run import Run
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 
+_LACKING = "-"
+"""Ends the digest of a page that shows what is not in the store, and is therefore made again in every build."""
+
+
+def settled(domain: FxDomain) -> frozenset[str]:
+    """The specs that only pages show which would say the same again, by the files that they were written from."""
+    run = domain.run
+    before, seals = _read(run), {key: run.seal(key) for key in run.specs}
+    shown: set[str] = set()
+    others: set[str] = set()
+    for docname in domain.uses:
+        same = docname not in domain.differences and before.get(docname) == _digest(domain, docname, seals)
+        (shown if same else others).update(use.spec_id for use in domain.uses[docname])
+    return frozenset(shown - others)
+
+
 def changed(domain: FxDomain) -> list[str]:
     """The pages to write, because what they show is not what they were last made from."""
     run = domain.run
-    known = {key: record.digest if (record := run.record(key)) else "" for key in run.specs if run.shows}
-    run.digests = {docname: _digest(domain, docname, known) for docname in domain.docnames}
+    seals = {key: run.seal(key) for key in run.specs if run.shows}
+    for docname in domain.docnames:
+        lacks = run.shows and any(run.lacks(use.spec_id, use.look) for use in domain.uses.get(docname, ()))
+        run.digests[docname] = _digest(domain, docname, seals) + _LACKING * lacks
     before = _read(run)
     return [docname for docname, now in run.digests.items() if before.get(docname) != now]
 
@@ -46,13 +64,13 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
         temporary.replace(run.notes)
 
 
-def _digest(domain: FxDomain, docname: str, known: Mapping[str, str]) -> str:
+def _digest(domain: FxDomain, docname: str, seals: Mapping[str, str]) -> str:
     """Of what a page shows.
 
     Args:
         domain: what it shows, and tells of.
         docname: the page.
-        known: digests of the records, by spec id.
+        seals: of what is in the store, by spec id.
     """
     run = domain.run
     config = run.config
@@ -62,14 +80,12 @@ def _digest(domain: FxDomain, docname: str, known: Mapping[str, str]) -> str:
         config.color,
         dataclasses.astuple(config.units),
     ]
-    for use in domain.uses.get(docname, ()) if run.shows else ():
-        layout = run.drawn.get((use.spec_id, look_of(use.look)), "") if use.look is not None else ""
-        parts.append([use.spec_id, known.get(use.spec_id, ""), layout])
     if run.shows:
+        parts += [[use.spec_id, seals[use.spec_id], use.look] for use in domain.uses.get(docname, ())]
         parts += [differences.shown(run, asked) for asked in domain.differences.get(docname, ())]
     for pattern in sorted(set(domain.mentions.get(docname, ()))):
         found = domain.named(pattern).items()
-        parts.append([pattern, *([name, page, use.figure, known.get(use.spec_id, "")] for name, (page, use) in found)])
+        parts.append([pattern, *([name, page, use.figure, seals.get(use.spec_id, "")] for name, (page, use) in found)])
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

@@ -65,7 +65,7 @@ def _fill_figure(run: Run, place: fxgraph) -> None:
         figure["ids"], place["ids"] = place["ids"], []
         figure["names"], place["names"] = place["names"], []
     record = run.record(place["spec"]) if run.shows else None
-    drawn = _is_html(run) and (place["spec"], look_of(place["look"])) in run.drawn
+    drawn = _is_html(run) and run.draws(place["spec"], look_of(place["look"]))
     if not drawn:
         place.replace_self(nodes.paragraph("", "", nodes.literal(place["target"], place["target"])))
     if record is None:
@@ -87,7 +87,7 @@ def _fill_behind(run: Run, behind: fxgraph_tables) -> None:
         behind.parent.remove(behind)
         return
     told: list[nodes.Node] = []
-    if (behind["spec"], look_of(behind["look"])) not in run.drawn or not _is_html(run):
+    if not _is_html(run) or not run.draws(behind["spec"], look_of(behind["look"])):
         told += _outline(record)
     if record.failure:
         told.append(failure.block(record.failure))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sphinx_fxgraph.drawing.compose import Job
 from sphinx_fxgraph.drawing.seen.shown import Look
-from sphinx_fxgraph.record import Failure, Record
+from sphinx_fxgraph.record import Failure, Head, Record
 from sphinx_fxgraph.sphinxext.compared import Compared, Shown
 from sphinx_fxgraph.store import Store
 
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from sphinx.builders import Builder
 
     from sphinx_fxgraph.sphinxext.config import Config
+
+
+_RECENT = 256
+"""How many records and pictures are at hand: made once for a page, without a large zoo filling the memory."""
 
 
 @dataclass
@@ -36,6 +41,11 @@ class Run:
     """Likewise: layouts that the engine complained of, or that may not be written."""
     drawn: dict[tuple[str, Look], str] = field(default_factory=dict)
     """What has a picture, by spec id and look, and a digest of its layout."""
+    settled: frozenset[str] = frozenset()
+    """Ids of the specs that only pages show which were written from the very files that are in the store today: of
+    these all is there. They are read and drawn for a page that is written again, and else not at all."""
+    seals: dict[str, str] = field(default_factory=dict)
+    """By spec id: a digest of its files."""
     troubles: dict[str, tuple[str, str]] = field(default_factory=dict)
     """By spec id: subtype and text of a warning about a record that is shown all the same."""
     digests: dict[str, str] = field(default_factory=dict)
@@ -44,6 +54,10 @@ class Run:
     """The pages of each zoo (`zoo.Page`)."""
     written: dict[str, str] = field(default_factory=dict)
     """Of the pages written in this run: what they were made from."""
+
+    def __post_init__(self) -> None:
+        self._stored = functools.lru_cache(_RECENT)(lambda key: self.store.record(self.specs[key]))
+        self._pictured = functools.lru_cache(_RECENT)(self._job)
 
     @property
     def shows(self) -> bool:
@@ -57,22 +71,63 @@ class Run:
 
     def record(self, key: str) -> Record | None:
         """What is known of the model with this spec id, if anything is."""
-        return self.records.get(key) or self.store.record(self.specs[key])
+        return self.records.get(key) or self._stored(key)
+
+    def head(self, key: str) -> Record | Head | None:
+        """The same, without the graph where that saves time."""
+        return self.store.head(self.specs[key]) if key in self.settled else self.record(key)
+
+    def seal(self, key: str) -> str:
+        """A digest of what is known of the model, from the bytes of its files: nothing of them is understood.
+
+        It is of the bytes before they are read: what another build writes meanwhile is news to the next one.
+        """
+        if known := self.records.get(key):
+            return known.digest
+        if key not in self.seals:
+            self.seals[key] = self.store.seal(self.specs[key])
+        return self.seals[key]
 
     def keep(self, key: str, record: Record) -> None:
         """Put a record into the store; where that is not possible it is good for this run."""
         self.store.put_record(self.specs[key], record)
         if self.store.complaints or not self.store.writable:
             self.records[key] = record
+        self._stored.cache_clear()
+        self._pictured.cache_clear()
+        self.seals.pop(key, None)
+
+    def keep_drawing(self, key: str, dot: str, layouts: dict[str, Any], engine: str) -> None:
+        """Likewise for a model's layouts."""
+        self.store.put_drawing(self.specs[key], dot, layouts, engine)
+        if self.store.complaints or not self.store.writable:
+            self.layouts[key] = layouts
+        self.seals.pop(key, None)
 
     def jobs(self, key: str, *looks: Look) -> list[Job]:
         """The pictures of a model, with the layouts there are; none where there is no graph."""
+        return [job for look in looks if (job := self._pictured(key, look))]
+
+    def draws(self, key: str, look: Look) -> bool:
+        """Whether there is a picture of a model."""
+        if key in self.settled:
+            return any(job.complete() for job in self.jobs(key, look))
+        return (key, look) in self.drawn
+
+    def lacks(self, key: str, look: Mapping[str, Any] | None) -> bool:
+        """Whether not all that a place shows of a model is in the store, so that it is made again in each build."""
+        if key in self.records or key in self.layouts:
+            return True
+        if look is None or key in self.settled or (key, look_of(look)) in self.drawn:
+            return False
+        return bool(self.jobs(key, look_of(look)))
+
+    def _job(self, key: str, look: Look) -> Job | None:
         record = self.record(key)
         if record is None or not record.root:
-            return []
+            return None
         known = self.layouts.get(key)
-        layouts = self.store.layouts(self.specs[key]) if known is None else known
-        return [Job(record, look, layouts, inside=True) for look in looks]
+        return Job(record, look, self.store.layouts(self.specs[key]) if known is None else known, inside=True)
 
     def missing(self, key: str, reason: str) -> None:
         """Say on the page that there is no record, and why."""
