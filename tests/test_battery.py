@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import random
+import sys
 from typing import Any
 
 import pytest
+from conftest import DOCS
 
 torch = pytest.importorskip("torch")
 pytestmark = [
@@ -13,7 +16,11 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore"),  # some of the models use what torch would rather not have used
 ]
 
+sys.path.append(str(DOCS.parent / "benchmarks" / "coverage"))
+
 from battery import CASES, Case  # noqa: E402
+from comparison import differences  # noqa: E402
+from facts import plain_forward  # noqa: E402
 from torch import nn  # noqa: E402 - only where torch is
 from torch.utils import checkpoint  # noqa: E402
 
@@ -42,8 +49,15 @@ def marks(record: Record) -> dict[str, tuple[str, ...]]:
     return {path: given for path, given in found.items() if given}
 
 
+@functools.cache
+def observed(name: str) -> Record:
+    """What a run of a case shows."""
+    case = CASES[name]
+    return record_model(case.model(), case.args(), case.kwargs(), tracer="observed")
+
+
 def test_what_a_run_shows(case: Case) -> None:
-    record = record_model(case.model(), case.args(), case.kwargs(), tracer="observed")
+    record = observed(case.name)
     assert record.failure is None
     assert graph(record) == case.graph
     assert record.output == case.result
@@ -139,24 +153,24 @@ def same(now: list[Any], before: list[Any]) -> bool:
     return len(now) == len(before) and all(a is b for a, b in zip(now, before, strict=True))
 
 
-def test_modules_are_called_as_plain_hooks_see_it(case: Case) -> None:
-    model = case.model().eval()
-    if case.name == "Lazy":
-        model(*case.args())
-    record = record_model(model, case.args(), case.kwargs(), tracer="observed")
-    modules = [each for _, _, each in record.walk() if each.op == "call_module"]
-    seen: list[str] = []
-    leaves = {each.target for each in unrolled(record) if each.op == "call_module"} if False else set()
-    handles = [
-        module.register_forward_hook(lambda _module, _args, _out, path=path: seen.append(path))
-        for path, module in model.named_modules()
-        if path and not isinstance(module, torch.jit.ScriptModule)
-    ]
+NO_PLAIN_FACTS = {
+    "CacheResult": "hooks know nothing of what is in an object",
+    "DistributionResult": "hooks know nothing of what is in an object",
+    "GeneratorResult": "hooks do not consume a generator",
+    "ForceOutside": "it cannot be run without gradients, nor with the hooks' results kept",
+    "Lazy": "its modules change their class when they are first called",
+    "Parallel": "what is around its modules is left out, and noted",
+    "Transforms": "a function that is transformed is one operator",
+}
+
+
+def test_the_facts_of_a_plain_run(case: Case) -> None:
+    model, args, kwargs = case.model().eval(), case.args(), case.kwargs()
+    if any(isinstance(module, torch.jit.ScriptModule) for module in model.modules()):
+        pytest.skip("TorchScript calls no hooks of torch's")
+    if case.name in NO_PLAIN_FACTS:
+        pytest.skip(NO_PLAIN_FACTS[case.name])
     with torch.enable_grad() if case.name.startswith("Force") else torch.no_grad():
-        out = model(*case.args(), **case.kwargs())
-        list(out) if case.name == "GeneratorResult" else None
-    for handle in handles:
-        handle.remove()
-    assert leaves == set()
-    assert len(modules) >= 0
-    assert isinstance(seen, list)
+        facts = plain_forward(model, args, kwargs)
+    found = differences(observed(case.name), facts, model)
+    assert [each for each in found if "not reached" not in each and "no edge" not in each] == []

@@ -191,7 +191,7 @@ def main() -> int:
     todo = [
         target for target in targets.of_tier(asked.tier) if asked.zoo in ("", target.zoo) and asked.match in target.name
     ]
-    preload()  # once, not in each child
+    preload("torch._dynamo")  # once, not in each child
     results = sweep(todo, asked.out, asked.seconds)
     runnable = [result for result in results if result.outcome != "no run"]
     right = sum(result.outcome == "right" for result in runnable)

@@ -38,15 +38,22 @@ from sphinx_fxgraph.spec import Call, GraphSpec, parse_target
 _MOST_REAL_BYTES = 4 << 30
 """A model with more parameters is not built for real when it fails on meta: that would end the process."""
 
+_FEW = 8_000_000
+"""Parameters and buffers of a small model: 32 MB of them."""
+_LITTLE_WORK = 10**11
+
 
 def record_spec(spec: GraphSpec) -> Record:
     """The record of a spec. What the model's code does wrong is a `Failure` in it.
 
-    A model that was built on meta and cannot run there is built and run once more for real, or if it is too large with
-    fake tensors.
+    A small model is run for real, since the first operator on meta may cost seconds of imports. A model that was built
+    on meta and cannot run there is built and run once more for real, or if it is too large with fake tensors.
     """
     try:
         built = build(spec)
+        if built.device == "meta" and spec.device == "auto" and _is_small(built):
+            with contextlib.suppress(CaptureError):  # it cannot be built for real
+                built = build(replace(spec, device="cpu"))
         record = _record_built(built, spec)
         if record.failure and built.device == "meta" and spec.device == "auto" and _is_about_meta(record.failure):
             device = "cpu" if record.totals.bytes <= _MOST_REAL_BYTES else "fake"
@@ -54,6 +61,16 @@ def record_spec(spec: GraphSpec) -> Record:
     except CaptureError as error:
         return _failed(spec, error)
     return record
+
+
+def _is_small(built: Built) -> bool:
+    """Whether a model and its inputs are so few numbers that a real run takes less time than torch's meta imports.
+
+    Numbers of the one times numbers of the other are more multiply-adds than nearly every model makes.
+    """
+    parameters = sum(tensor.numel() for tensor in (*built.model.parameters(), *built.model.buffers()))
+    inputs = sum(tensor.numel() for tensor in tree_leaves(built.inputs()) if isinstance(tensor, torch.Tensor))
+    return parameters <= _FEW and parameters * inputs <= _LITTLE_WORK
 
 
 def _record_built(built: Built, spec: GraphSpec) -> Record:

@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import importlib
 import os
+import sys
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,12 +32,17 @@ class Request:
     """Bytes; 0 is no limit."""
 
 
-def preload() -> None:
-    """Import what every capture imports. What fails here fails again in `capture`, which tells.
+IMPORTED_DYNAMO = 3
+"""The exit status of a capture that is done, in which torch has imported torch._dynamo.
 
-    torch imports torch._dynamo by itself, with the first operator that it has on meta in Python only.
-    """
-    for name in ("sphinx_fxgraph.capture.recording", "sphinx_fxgraph.capture.closure.files", "torch._dynamo"):
+torch does so by itself, with the first operator that it has on meta in Python only. It takes as long as all of torch,
+so the server imports it once for the captures to come; small models alone never need it.
+"""
+
+
+def preload(*names: str) -> None:
+    """Import what every capture imports, and more. What fails here fails again in `capture`, which tells."""
+    for name in ("sphinx_fxgraph.capture.recording", "sphinx_fxgraph.capture.closure.files", *names):
         with contextlib.suppress(Exception):
             sources.is_source(str(importlib.import_module(name).__file__))  # reads what is installed, once
 
@@ -50,7 +56,7 @@ def capture(request: Request, result: Path, output: Path) -> NoReturn:
         refused = [] if request.spec.get("network") else sandbox.refuse_network()
         sandbox.limit_time(request.seconds, log)
         result.write_text(_told(_record(request.spec), refused).to_json(), encoding="utf-8")
-        status = 0
+        status = IMPORTED_DYNAMO if "torch._dynamo" in sys.modules else 0
     except BaseException:  # noqa: BLE001 - a forked child must never go back into the server
         traceback.print_exc()
     finally:

@@ -93,18 +93,25 @@ class _Server:
     def __init__(self, requests: BinaryIO, answers: BinaryIO, folder: Path) -> None:
         self.requests, self.answers = requests, answers
         self.result, self.output = folder / "record.json", folder / "output"
+        self.wanted = False
+        """Whether a child has imported torch._dynamo."""
 
     def run(self) -> None:
         """Answer every request."""
-        if _FORKS:
-            child.preload()
-            gc.freeze()  # children share the memory of what they do not touch
+        self._preload()
         for line in self.requests:
+            if self.wanted and "torch._dynamo" not in sys.modules:
+                self._preload("torch._dynamo")
             plain = json.loads(line)
             number = plain.pop("id")
             answer = {"id": number, "record": self.capture(Request(**plain))}
             self.answers.write(json.dumps(answer).encode() + b"\n")
             self.answers.flush()
+
+    def _preload(self, *names: str) -> None:
+        if _FORKS:
+            child.preload(*names)
+            gc.freeze()  # children share the memory of what they do not touch
 
     def capture(self, request: Request) -> str:
         """The record's JSON, whatever becomes of the child."""
@@ -113,7 +120,8 @@ class _Server:
                 status = self._wait(self._fork(request) if _FORKS else self._fresh(request), request)
             except _HungError:
                 status = self._wait(self._fresh(request), request)
-            if status == 0 and self.result.exists():
+            self.wanted = self.wanted or status == child.IMPORTED_DYNAMO
+            if status in (0, child.IMPORTED_DYNAMO) and self.result.exists():
                 return self.result.read_text(encoding="utf-8")
             output = self.output.read_text(encoding="utf-8", errors="replace") if self.output.exists() else ""
             failure = postmortem.ended(status, output, request.seconds, request.sys_path)
