@@ -1,0 +1,106 @@
+"""A zoo of 100 models, a page each and an index, against a script that draws the same models with torchview and dot.
+
+    python benchmarks/zoo_build/run.py [--models 100] [PATTERN ...]
+
+Both are cold: nothing is in a cache, no page is written. The models are torchvision's for classification and
+segmentation and those it can quantize. The script builds each on the meta device, as we do, draws it with torchview's
+default depth, and renders SVG; it writes no pages. What was found goes to ``results.csv``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import fnmatch
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+CONF = """
+project = "zoo"
+extensions = ["sphinx_fxgraph"]
+fxgraph_zoo = {{"zoo": {{"folder": "models", "registry": {registry}, "options": {{"*": {options}}}}}}}
+"""
+PEER = """
+import json, sys, torch, torchvision, torchview
+for name, target in json.loads(sys.argv[1]).items():
+    with torch.device("meta"):
+        model = eval(target).eval()
+    graph = torchview.draw_graph(model, input_size=(1, 3, 224, 224), device="meta", graph_name=name, save_graph=False)
+    graph.visual_graph.render(outfile=f"{sys.argv[2]}/{name}.svg", format="svg", cleanup=True)
+"""
+
+
+def targets(count: int, patterns: list[str]) -> dict[str, str]:
+    """The models: name -> target."""
+    from torchvision import models
+
+    found = {}
+    for room in (models, models.segmentation, models.quantization):
+        for name in models.list_models(module=room):
+            options = ", weights_backbone=None" if room is models.segmentation else ""
+            options += ", init_weights=False" if "googlenet" in name or "inception" in name else ""
+            found[name] = f"torchvision.models.get_model('{name}', weights=None{options})"
+    fits = [name for name in found if not patterns or any(fnmatch.fnmatchcase(name, each) for each in patterns)]
+    return {name: found[name] for name in fits[:count]}
+
+
+def seconds(command: list[str], folder: Path) -> float:
+    """How long a command takes, from its start to its end."""
+    start = time.monotonic()
+    run = subprocess.run(command, check=False, cwd=folder, capture_output=True, text=True)
+    taken = time.monotonic() - start
+    print(run.stdout[-500:], run.stderr[-2000:], file=sys.stderr)
+    if run.returncode:
+        raise SystemExit(f"{command[:4]} ended with {run.returncode}")
+    return taken
+
+
+def ours(models: dict[str, str], folder: Path) -> tuple[float, int]:
+    """Seconds of a first build of the site, and how many drawings are on its pages."""
+    docs = folder / "docs"
+    docs.mkdir()
+    conf = CONF.format(registry=repr(models), options={"inputs": "f32[1, 3, 224, 224]"})
+    (docs / "conf.py").write_text(conf, encoding="utf-8")
+    (docs / "index.rst").write_text("Zoo\n===\n\n.. fxgraph-zoo:: zoo\n", encoding="utf-8")
+    taken = seconds([sys.executable, "-m", "sphinx", "-q", "-d", "doctrees", "docs", "html"], folder)
+    pages = (folder / "html" / "models").glob("*.html")
+    return taken, sum('class="fxg-svg"' in page.read_text(encoding="utf-8") for page in pages)
+
+
+def theirs(models: dict[str, str], folder: Path) -> tuple[float, int]:
+    """Seconds of the script, and how many drawings it made."""
+    out = folder / "torchview"
+    out.mkdir()
+    taken = seconds([sys.executable, "-c", PEER, json.dumps(models), str(out)], folder)
+    return taken, len(list(out.glob("*.svg")))
+
+
+def main() -> None:
+    """Time both, one after the other."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("patterns", nargs="*", help="of the models' names")
+    parser.add_argument("--models", type=int, default=100)
+    arguments = parser.parse_args()
+    models = targets(arguments.models, arguments.patterns)
+    lines = []
+    with tempfile.TemporaryDirectory() as folder:
+        for what, run in (("a site with pages and index, by sphinx-fxgraph", ours), ("torchview and dot", theirs)):
+            taken, drawn = run(models, Path(folder))
+            lines.append([what, len(models), drawn, f"{taken:.0f}", os.cpu_count(), platform.python_version()])
+            print(*lines[-1], flush=True)
+    with (HERE / "results.csv").open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(["what", "models", "drawings", "seconds", "cores", "Python"])
+        rows.writerows(lines)
+
+
+if __name__ == "__main__":
+    main()
