@@ -12,7 +12,7 @@ from sphinx.errors import ConfigError
 
 from sphinx_fxgraph.diff import compare
 from sphinx_fxgraph.record import Record
-from sphinx_fxgraph.sphinxext import batch
+from sphinx_fxgraph.sphinxext import batch, differences
 from sphinx_fxgraph.sphinxext.compared import Shown
 from sphinx_fxgraph.sphinxext.domain import Use, fx_domain
 from sphinx_fxgraph.sphinxext.failure import sentence
@@ -98,9 +98,10 @@ class CheckBuilder(_CacheBuilder):
         """Tell what is stale or missing, and how the architecture has changed."""
         run.store.writable = False
         reasons = batch.stale(run, dict.fromkeys(use.spec_id for use in uses))
+        shown = [*uses, *differences.made(run, fx_domain(self.env), app.confdir)]
         undrawn = {
             key
-            for key, jobs in batch.pictures(run, uses).items()
+            for key, jobs in batch.pictures(run, shown).items()
             if key not in reasons and not all(job.complete() for job in jobs)
         }
         kept = {key: run.record(key) for key in reasons}
@@ -110,17 +111,17 @@ class CheckBuilder(_CacheBuilder):
             told = "".join(f"\n  {line}" for line in _difference(kept[key], now.get(key)))
             warn(f"{_name(run.specs[key])}: {reason}{told}", "cache", _place(uses, key))
         for key in sorted(undrawn):
-            warn(f"{_name(run.specs[key])}: its drawing is not in the cache", "cache", _place(uses, key))
+            warn(f"{_name(run.specs[key])}: its drawing is not in the cache", "cache", _place(shown, key))
         for path in run.store.orphans(run.specs.values()):
             print(f"{path.name}: no page uses it")
-        graphs = len({use.spec_id for use in uses})
+        graphs = len({use.spec_id for use in shown})
         fresh = graphs - len(reasons) - len(undrawn)
         if why:
             print(f"how the architectures differ is not known, since {why}")
         print(f"{fresh} of {graphs} graphs are up to date in {run.store.folder}")
         if fresh < graphs:
             print(f"to bring it up to date: sphinx-fxgraph warm {self.srcdir}, and commit that folder")
-        return fresh == graphs
+        return fresh == graphs and not any(compared.record.failure for compared in run.compared.values())
 
 
 def _shard(keys: Sequence[str], text: str) -> Sequence[str]:

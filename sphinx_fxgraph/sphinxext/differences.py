@@ -39,9 +39,9 @@ def made(run: Run, domain: FxDomain, folder: str | os.PathLike[str]) -> list[Use
     uses = []
     for asked in (asked for docname in sorted(domain.differences) for asked in domain.differences[docname]):
         comparison = Comparison.from_dict(asked.comparison)
+        run.specs[comparison.id] = comparison
         before, after = (_side(run, side, asked, Path(folder)) for side in (comparison.before, comparison.after))
         if before and after:
-            run.specs[comparison.id] = comparison
             compared = run.compared[comparison.id] = Compared.of(before, after)
             run.records[comparison.id] = compared.record
             uses.append(Use(comparison.id, {}, compared.look(asked.look), asked.location))
