@@ -53,8 +53,11 @@ def _activations(record: Record, units: Units) -> str:
 def _verdict(record: Record, _: Units) -> str:
     if record.failure:
         return failure.title(record.failure)
-    return text.verdict(record)
+    return _VERDICTS.get(record.verdict.kind, record.verdict.kind) if record.verdict else ""
 
+
+_VERDICTS = {"same": "every input value", "path": "one path"}
+"""What the graph holds for: in a table there is no room for the sentence that the facts line has."""
 
 Cell = Callable[[Record, Units], str]
 

@@ -26,6 +26,7 @@ from sphinx.util.docutils import SphinxDirective
 from sphinx_fxgraph import registry
 from sphinx_fxgraph.registry import Entry, Listing, RegistryError
 from sphinx_fxgraph.sources import SourceFinder
+from sphinx_fxgraph.sphinxext import thumbnails
 from sphinx_fxgraph.sphinxext.domain import fx_domain
 from sphinx_fxgraph.sphinxext.run import Run
 from sphinx_fxgraph.sphinxext.table import DEFAULT, model_table, parse_columns
@@ -282,10 +283,11 @@ class FxgraphZoo(SphinxDirective):
         "hidden": directives.flag,
         "maxdepth": directives.nonnegative_int,
         "name": directives.unchanged_required,
+        "no-thumbnails": directives.flag,
     }
 
     def run(self) -> list[nodes.Node]:
-        """Leave table and toctree, and note which list they were made from."""
+        """Leave table, thumbnails and toctree, and note which list they were made from."""
         domain = fx_domain(self.env)
         name = self.arguments[0].strip()
         domain.zoos.setdefault(self.env.docname, {})[name] = _digest(domain.run, name)
@@ -296,7 +298,9 @@ class FxgraphZoo(SphinxDirective):
             warn(f"no zoo is called {name!r}; there are {known}", "option", self.get_location())
             return []
         rows = [Row(page.title, page.graph, "") for page in pages]
-        return [*model_table(self, rows, self.options.get("columns", DEFAULT)), self._toctree(pages)]
+        table = model_table(self, rows, self.options.get("columns", DEFAULT))
+        pictures = [] if "no-thumbnails" in self.options else [thumbnails.place(rows)]
+        return [*table, *pictures, self._toctree(pages)]
 
     def _toctree(self, pages: Sequence[Page]) -> nodes.Node:
         docnames = [page.docname for page in pages if self.env.doc2path(page.docname, base=False)]
@@ -338,5 +342,6 @@ def setup(app: Sphinx) -> None:
     """Tell Sphinx of pages and directive. The pages are written once the cache is known."""
     app.add_config_value("fxgraph_zoo", {}, "", (dict,), "Pages made from registries, by the zoo's name")
     app.add_directive("fxgraph-zoo", FxgraphZoo)
+    thumbnails.setup(app)
     app.connect("builder-inited", generate, priority=600)
     app.connect("env-get-outdated", outdated)

@@ -58,6 +58,12 @@ def test_pages_follow_the_registry(project: Project) -> None:
     assert links(first.page()) == [("small", "models/small.html#nets-small"), ("large", "models/large.html#nets-large")]
     assert "The large one" in first.page("models/large.html")
     assert "models/small.html" in str(BeautifulSoup(first.page(), "lxml").select_one(".toctree-wrapper"))
+    thumbs = BeautifulSoup(first.page(), "lxml").select(".fxg-thumbs a")
+    assert [(thumb["href"], thumb.get_text()) for thumb in thumbs] == [
+        ("models/small.html#nets-small", "4 ops, 1×4 → 1×8, 1 linear layer, 40 parameterssmall"),
+        ("models/large.html#nets-large", "3 ops, 1×4 → 1×64, 1 linear layer, 320 parameterslarge"),
+    ]
+    assert [len(thumb.select(".fxg-box")) for thumb in thumbs] == [4, 3]
 
     second = project.build("html", "-nW")
     assert "0 added, 0 changed, 0 removed" in second.output
@@ -84,7 +90,10 @@ def test_a_list_and_a_template_of_ones_own(project: Project) -> None:
         "# {{ title }}\n\nMade by {{ entry.who }}.\n\n"
         "```{fxgraph} {{ target }}\n:name: {{ graph }}\n:inputs: {{ options.inputs }}\n```\n",
     )
-    project.write("index.rst", "Zoo\n===\n\n.. fxgraph-zoo:: nets\n   :hidden:\n   :columns: name, parameters\n")
+    project.write(
+        "index.rst",
+        "Zoo\n===\n\n.. fxgraph-zoo:: nets\n   :hidden:\n   :no-thumbnails:\n   :columns: name, parameters\n",
+    )
     built = project.build("html", "-nW")
     assert (built.status, built.warnings) == (0, "")
     assert (
@@ -94,6 +103,7 @@ def test_a_list_and_a_template_of_ones_own(project: Project) -> None:
     )
     assert "Made by us." in built.page("models/small.html")
     assert links(built.page()) == [("small", "models/small.html#nets-small")]
+    assert not BeautifulSoup(built.page(), "lxml").select(".fxg-thumbs")
 
 
 def test_a_registry_that_fails_keeps_the_pages(project: Project) -> None:

@@ -22,7 +22,6 @@ __all__ = [
     "outline",
     "results",
     "shapes",
-    "verdict",
 ]
 
 _SHOWN_TENSORS = 4
@@ -52,11 +51,6 @@ def _verdict(verdict: Verdict) -> str:
     reason = verdict.reason.partition(". ")[0]
     why = ": ".join(filter(None, (f"{verdict.file}:{verdict.line}" if verdict.file else "", reason)))
     return f"{words} ({why})" if why else words
-
-
-def verdict(record: Record) -> str:
-    """What is known about other input values, in a few words."""
-    return _VERDICTS.get(record.verdict.kind, record.verdict.kind) if record.verdict else ""
 
 
 def _about_parameters(record: Record, units: Units) -> Iterator[str]:
