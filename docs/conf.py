@@ -25,3 +25,12 @@ nitpick_ignore_regex = [
 
 html_theme = "furo"
 html_title = "sphinx-fxgraph"
+
+fxgraph_zoo = {
+    "resnets": {
+        "folder": "usage/zoo",
+        "registry": ["resnet18", "resnet34", "resnet50"],
+        "target": "zoo.resnet.{name}",
+        "options": {"*": {"inputs": "f32[1, 3, 224, 224]"}},
+    }
+}
