@@ -12,7 +12,7 @@ copyright = "2026, The sphinx-fxgraph authors"
 version = release = sphinx_fxgraph.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_fxgraph", "example", "settings"]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "samples"]
 nitpicky = True
 numfig = True
 
