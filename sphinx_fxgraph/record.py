@@ -13,14 +13,15 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-SCHEMA = 2
+from sphinx_fxgraph import written
+
+SCHEMA = 3
 """Version of the format. It is part of the record and not of the spec id: an older record is stale, never missing."""
 
 Dim = int | str
@@ -29,6 +30,10 @@ Dim = int | str
 
 class RecordError(ValueError):
     """The text is not a record that this version can read."""
+
+
+class NewerError(RecordError):
+    """A later version of sphinx-fxgraph wrote it."""
 
 
 @dataclass(frozen=True)
@@ -281,8 +286,7 @@ class Record:
 
     def to_json(self) -> str:
         """The record as text: sorted keys, one node, module or source a line."""
-        text = "\n".join(_lines(_plain(self), _OPEN)) + "\n"
-        return text.encode("utf-8", "replace").decode()  # a lone surrogate in someone's text fits in no file
+        return written.text(self)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Record:
@@ -342,11 +346,16 @@ _Read = TypeVar("_Read", Head, Record)
 
 def _decode(text: str | bytes, cls: type[_Read]) -> _Read:
     try:
-        read = msgspec.json.decode(text, type=cls)
+        if cls is Head:
+            read = msgspec.json.decode(text, type=cls)
+        else:
+            read = msgspec.convert(written.lengthened(msgspec.json.decode(text)), cls)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise RecordError(str(error)) from error
+    except (TypeError, KeyError, AttributeError, IndexError, ValueError) as error:
+        raise RecordError(f"no record: {error!r}") from error
     if read.schema > SCHEMA:
-        raise RecordError(f"schema {read.schema} is newer than {SCHEMA}")
+        raise NewerError(f"schema {read.schema} is newer than {SCHEMA}, the latest that this version reads")
     return read
 
 
@@ -365,57 +374,3 @@ def _check_values(name: str, values: tuple[Value, ...], known: Mapping[str, int]
 def join(path: str, name: str) -> str:
     """The path of something called ``name`` inside the module at ``path``."""
     return f"{path}.{name}" if path else name
-
-
-# Containers that are written one entry a line, by depth; everything below them stands on the entry's line.
-_OPEN: dict[str, Any] = {
-    "bodies": {"*": {"nodes": {}, "inputs": {}}},
-    "modules": {},
-    "sources": {},
-    "distributions": {},
-    "ties": {},
-    "made_by": {},
-    "notes": {},
-}
-
-
-def _plain(value: Any) -> Any:
-    """Dataclasses as dicts without the fields that have their default value."""
-    if dataclasses.is_dataclass(value):
-        plain = {}
-        for spec in dataclasses.fields(value):
-            item = getattr(value, spec.name)
-            default = spec.default if spec.default_factory is dataclasses.MISSING else spec.default_factory()
-            if spec.name == "schema" or item != default:
-                plain[spec.name] = _plain(item)
-        return plain
-    if isinstance(value, Value):
-        return list(value) if value.output else [value.node]
-    if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return value
-
-
-def _lines(value: Any, opened: dict[str, Any] | None, indent: str = "") -> Iterator[str]:
-    """The lines of a JSON value whose containers named in ``opened`` have a line an entry."""
-    if opened is None or not isinstance(value, dict | list) or not value:
-        yield json.dumps(value, ensure_ascii=False, sort_keys=True)
-        return
-    entries = (
-        [
-            (json.dumps(key, ensure_ascii=False) + ": ", opened.get(key, opened.get("*")), value[key])
-            for key in sorted(value)
-        ]
-        if isinstance(value, dict)
-        else [("", None, item) for item in value]
-    )
-    start, end = "{}" if isinstance(value, dict) else "[]"
-    yield start
-    for number, (key, inner, item) in enumerate(entries, 1):
-        lines = list(_lines(item, inner, indent))
-        lines[0] = key + lines[0]
-        lines[-1] += "," if number < len(entries) else ""
-        yield from (" " + line for line in lines)
-    yield end

@@ -20,7 +20,7 @@ from typing import Annotated, Any, NotRequired, Protocol, TypedDict, TypeVar
 
 import msgspec
 
-from sphinx_fxgraph.record import Head, Record, RecordError
+from sphinx_fxgraph.record import Head, NewerError, Record, RecordError
 
 _OURS = re.compile(r"(.+-[0-9a-f]{8})(\.json|\.dot|\.layout\.json)")
 _TEMPORARY = re.compile(r"\..+\.[0-9a-f]{16}\.tmp")
@@ -161,6 +161,9 @@ class Store:
     def _find(self, spec: Key, kind: type[_Kind]) -> _Kind | None:
         try:
             found = kind.from_json(_read(self._path(spec, ".json")))
+        except NewerError as error:
+            self._complain(f"cannot read {self._path(spec, '.json')}: {error}; update sphinx-fxgraph")
+            return None
         except (OSError, RecordError):
             return None
         # The name holds only a part of the id, and anyone may rename a file.

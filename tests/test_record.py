@@ -128,6 +128,35 @@ def test_each_node_has_a_line_so_that_a_diff_shows_it_alone() -> None:
     assert [json.loads(new.strip().rstrip(","))["detail"] for old, new in zip(before, after, strict=True) if old != new]
 
 
+def test_what_the_rest_of_a_node_tells_is_not_written_and_is_read_all_the_same() -> None:
+    weight, bias = TensorMeta((8, 4, 3, 3), "f32", "weight"), TensorMeta((8,), "f32", "bias", "cuda")
+    conv = "torch.nn.modules.conv.Conv2d"
+    nodes = (
+        Node("conv", "call_module", "conv", "Conv2d", conv, inputs=(Value(""),), args="x", where="Net.forward:1"),
+        Node("conv@2", "call_module", "conv", "Conv2d", conv, inputs=(Value("conv"),), parameters=(weight, bias)),
+        Node("cat", "call_function", "torch.cat", "cat", args="[conv, x], 1", inputs=(Value("conv"), Value(""))),
+        Node("other", "call_module", "other", "Conv2d", "mine.Conv2d", args="()", where="helper:3"),
+        Node("none", "call_method", "size", "size", inputs=(Value("cat", 0), Value("", 0))),
+    )
+    modules = (Module("conv", conv, parameters=8, trainable=8), Module("other", "mine.Conv2d", parameters=8))
+    record = Record(
+        spec={},
+        tracer="symbolic",
+        bodies={"Net": Body("pkg.Net", (BodyInput("x", (X,)),), nodes)},
+        modules=modules,
+    )
+    text = record.to_json()
+    assert Record.from_json(text) == record
+    first, second, third = text.splitlines()[7:10]
+    assert json.loads(first.rstrip(",")) == {"inputs": [""], "name": "conv", "type": "Conv2d", "where": ":1"}
+    assert json.loads(second.rstrip(","))["parameters"] == [
+        ["f32", [8, 4, 3, 3], "weight"],
+        ["f32", [8], "bias", "cuda"],
+    ]
+    assert json.loads(third.rstrip(","))["args"] == "[⋯], 1"
+    assert text.count(conv) == 1
+
+
 def test_the_digest_is_of_the_architecture_and_not_of_what_made_it() -> None:
     assert dataclasses.replace(RECORD, made_by={"python": "3.13.0"}).digest == RECORD.digest
     assert dataclasses.replace(RECORD, output="f32[1, 5]").digest != RECORD.digest
