@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
 
+from sphinx_fxgraph.drawing import files
 from sphinx_fxgraph.drawing.classic.backward import picture
 from sphinx_fxgraph.drawing.classic.dot import classic, result
 from sphinx_fxgraph.drawing.classic.unrolled import unrolled
+from sphinx_fxgraph.drawing.seen.shown import Look
 from sphinx_fxgraph.record import Record
 
 if TYPE_CHECKING:  # only capture/ imports torch and the model brings it along
@@ -16,6 +19,9 @@ if TYPE_CHECKING:  # only capture/ imports torch and the model brings it along
     from torch import Tensor, nn
 
     from sphinx_fxgraph.capture.errors import Stage
+
+_HEIGHT = 640
+"""Of a picture in a notebook, in pixels."""
 
 
 def model_graph(model: nn.Module, *args: Any, **kwargs: Any) -> graphviz.Digraph:
@@ -104,6 +110,24 @@ def model_record(model: nn.Module, *args: Any, **kwargs: Any) -> ModelRecord:
     return ModelRecord(record)
 
 
+class LookOptions(TypedDict, total=False):
+    """How a model is shown; each is an option of the directive, with the same default.
+
+    Attributes:
+        depth: how many levels of modules are open; None as many as keep the picture legible.
+        open: paths of modules, with ``*`` and ``?``, that are open in any case.
+        fold: ``auto``, ``loose`` or ``off``.
+        nontensor: ``auto``, ``show``, ``compact`` or ``hide``.
+        direction: ``TB`` or ``LR``.
+    """
+
+    depth: int | None
+    open: tuple[str, ...]
+    fold: str
+    nontensor: str
+    direction: str
+
+
 @dataclass(frozen=True)
 class ModelRecord:
     """A record that can show itself.
@@ -121,6 +145,46 @@ class ModelRecord:
     def to_dot(self) -> graphviz.Digraph:
         """The whole model as one graph for Graphviz (see `model_graph`)."""
         return classic(self.record)
+
+    def to_svg(self, **look: Unpack[LookOptions]) -> str:
+        """The picture as an SVG file in light colours, without style sheet and script.
+
+        Args:
+            look: what the directive's options of the same names say: ``depth=1``, ``open=("layer4.*",)``,
+                ``fold="off"``, ``nontensor="show"``, ``direction="LR"``.
+
+        Raises:
+            EngineMissingError: there is no layout engine.
+
+        Example:
+            >>> from torch import nn, zeros
+            >>> from sphinx_fxgraph import model_record
+            >>> picture = model_record(nn.Linear(4, 2), zeros(1, 4)).to_svg(direction="LR")
+            >>> "Linear" in picture
+            True
+        """
+        return files.print_svg(self.record, Look(**look), self.title)
+
+    def to_html(self, **look: Unpack[LookOptions]) -> str:
+        """The picture, with the viewer and tables, as one HTML page that needs no other file.
+
+        Args:
+            look: as of `to_svg`.
+
+        Raises:
+            EngineMissingError: there is no layout engine.
+        """
+        return files.html(self.record, Look(**look), self.title)
+
+    def _repr_html_(self) -> str:
+        """The page in a frame of its own: a notebook's styles and ours stay out of each other's way."""
+        page = html.escape(self.to_html())
+        return f'<iframe srcdoc="{page}" title="{html.escape(self.title)}" width="100%" height="{_HEIGHT}"></iframe>'
+
+    @property
+    def title(self) -> str:
+        """The name of the model's class."""
+        return self.record.bodies[self.record.root].type.rpartition(".")[2] if self.record.root else "model"
 
     def table(self) -> str:
         """One line an operator, the columns of `torch.fx.Graph.print_tabular` and the result."""

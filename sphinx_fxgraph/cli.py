@@ -1,4 +1,4 @@
-"""The command line: ``sphinx-fxgraph show TARGET --inputs ...``.
+"""The command line: ``sphinx-fxgraph show TARGET --inputs ...``, ``draw``, and the commands of the cache.
 
 Exit status 0: done; 1: a capture or a check failed; 2: the command was wrong.
 """
@@ -10,10 +10,15 @@ import io
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import sphinx_fxgraph
 from sphinx_fxgraph import commands
 from sphinx_fxgraph.commands import capture_options, captured, sentence, spec_of
+from sphinx_fxgraph.drawing import files
+from sphinx_fxgraph.drawing.layout.engine import EngineFailedError, EngineMissingError
+from sphinx_fxgraph.drawing.seen.shown import Look
+from sphinx_fxgraph.drawing.svg.converted import ConverterMissingError
 from sphinx_fxgraph.drawing.text import text
 from sphinx_fxgraph.record import Record
 from sphinx_fxgraph.spec import SpecError
@@ -52,8 +57,31 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument("target", metavar="TARGET", help='what makes the model: "zoo.nets:UNet(depth=3)"')
     capture_options(show)
     show.set_defaults(run=_show)
+    draw = subcommands.add_parser(
+        "draw",
+        help="capture a model; write its picture",
+        description="Capture a model and write its picture. The end of the file's name says how: "
+        f"{', '.join(files.SUFFIXES)}.",
+    )
+    draw.add_argument("target", metavar="TARGET", help='what makes the model: "zoo.nets:UNet(depth=3)"')
+    draw.add_argument("-o", "--output", metavar="FILE", type=_file, required=True, help="the file that is written")
+    capture_options(draw)
+    draw.add_argument("--depth", type=int, help="how many levels of modules are open")
+    draw.add_argument("--open", metavar="PATH", action="append", default=[], help="a module that is open in any case")
+    draw.add_argument("--fold", choices=("auto", "loose", "off"), default="auto")
+    draw.add_argument("--nontensor", choices=("auto", "show", "compact", "hide"), default="auto")
+    draw.add_argument("--direction", choices=("TB", "LR"), default="TB")
+    draw.add_argument("--dot", default="", help="the Graphviz engine to use, as a command")
+    draw.set_defaults(run=_draw)
     commands.add(subcommands)
     return parser
+
+
+def _file(name: str) -> Path:
+    path = Path(name)
+    if path.suffix.lower() not in files.SUFFIXES:
+        raise argparse.ArgumentTypeError(f"{name!r} ends in none of {', '.join(files.SUFFIXES)}")
+    return path
 
 
 def _show(options: argparse.Namespace) -> int:
@@ -65,6 +93,23 @@ def _show(options: argparse.Namespace) -> int:
     if record.failure:
         print(f"sphinx-fxgraph: {sentence(record.failure)}", file=sys.stderr)
     return 1 if record.failure else 0
+
+
+def _draw(options: argparse.Namespace) -> int:
+    spec = spec_of(options.target, options)
+    look = Look(options.depth, tuple(options.open), options.fold, options.nontensor, options.direction)
+    path: Path = options.output
+    (record,) = captured([spec], options.python)
+    problem = sentence(record.failure) if record.failure else ""
+    if record.root or path.suffix.lower() == ".json":  # of a model that failed there may be a part to draw
+        try:
+            content = files.content(path.suffix.lower(), record, look, spec.target or spec.label, options.dot)
+            path.write_bytes(content)
+        except (ConverterMissingError, EngineFailedError, EngineMissingError, OSError) as error:
+            problem = str(error)
+    if problem:
+        print(f"sphinx-fxgraph: {problem}", file=sys.stderr)
+    return 1 if problem else 0
 
 
 _COLUMNS = ("name", "op", "target", "arguments", "input shape", "output shape", "parameters", "MACs", "connected to")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import doctest
 import json
+import xml.etree.ElementTree as ET
 
 import pytest
+from bs4 import BeautifulSoup
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -40,6 +42,16 @@ def test_a_record_shows_itself_as_json_table_and_dot() -> None:
     assert lines[7].split() == ["call_function", "mul", "operator.mul", "layers.2,", "scale", "f32[1,", "2]"]
 
     assert record.to_dot().source == model_graph(Net(), torch.ones(1, 4), scale=torch.ones(2)).source
+
+
+def test_a_record_shows_itself_as_a_picture_and_in_a_notebook() -> None:
+    record = model_record(Net(), torch.ones(1, 4), scale=torch.ones(2))
+    assert ET.fromstring(record.to_svg()).tag == "{http://www.w3.org/2000/svg}svg"
+    page = BeautifulSoup(record.to_html(depth=0), "lxml")
+    assert [box["data-path"] for box in page.select(".fxg-closed")] == ["layers"]
+    (frame,) = BeautifulSoup(record._repr_html_(), "lxml").select("body > *")
+    assert frame["title"] == "Net"
+    assert BeautifulSoup(frame["srcdoc"], "lxml").select("svg .fxg-op")
 
 
 def test_a_model_in_training_mode_is_shown_as_it_evaluates_and_stays_in_training() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,26 @@ def test_show_takes_the_capture_options() -> None:
 
 
 @pytest.mark.torch
+def test_draw(tmp_path: Path) -> None:
+    file = tmp_path / "two.svg"
+    inputs = "(1,3,4,4), (1,2,2,2)"
+    done = run("draw", "zoo.two_inputs.TwoInputs", "--inputs", inputs, "--direction", "LR", "-o", str(file))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    root = ET.parse(file).getroot()
+    assert float(root.get("width", 0)) > float(root.get("height", 0))
+
+
+@pytest.mark.torch
+def test_draw_a_failure(tmp_path: Path) -> None:
+    """What was reached is drawn; the exit status says that it is not all."""
+    file = tmp_path / "misfit.html"
+    done = run("draw", "zoo.broken.Misfit", "--inputs", "f32[1, 4]", "-o", str(file))
+    assert done.returncode == 1
+    assert "mat1 and mat2 shapes cannot be multiplied" in done.stderr
+    assert "fxg-failed" in file.read_text(encoding="utf-8")
+
+
+@pytest.mark.torch
 def test_a_terminal_without_the_signs() -> None:
     done = run("show", "torch.nn.ReLU", "--inputs", "f32[2, 3]", PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (0, "")
@@ -73,7 +94,9 @@ def test_a_terminal_without_the_signs() -> None:
         (["show", "pkg.Net", "--inputs", "f32[1, 3"], "inputs, column 4: '[' is never closed"),
         (["show", "pkg.Net", "--mode", "evla"], "mode: 'evla' is none of eval, train; did you mean eval?"),
         (["show"], "the following arguments are required: TARGET"),
-        (["draw"], "invalid choice: 'draw'"),
+        (["paint"], "invalid choice: 'paint'"),
+        (["draw", "pkg.Net"], "the following arguments are required: -o/--output"),
+        (["draw", "pkg.Net", "-o", "net.gif"], "'net.gif' ends in none of .svg, .html, .pdf, .png, .dot, .json"),
         ([], "the following arguments are required: COMMAND"),
     ],
 )

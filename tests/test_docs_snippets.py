@@ -118,16 +118,17 @@ def test_python_in_the_handbook_gives_what_it_says(page: str) -> None:
     assert not failed
 
 
-def test_commands_in_the_docs_run() -> None:
+def test_commands_in_the_docs_run(tmp_path: Path) -> None:
     handbook = (DOCS / "usage" / "cli.rst").read_text(encoding="utf-8")
     blocks = [*fenced(README.read_text(encoding="utf-8"), "sh"), *indented(handbook, "code-block:: sh")]
     commands = [line for block in blocks for line in block.splitlines() if line.startswith("sphinx-fxgraph ")]
     assert len(commands) >= 2
     for command in commands:
         program = Path(sys.executable).with_name("sphinx-fxgraph")
-        run = subprocess.run([program, *shlex.split(command)[1:]], capture_output=True, check=False, encoding="utf-8")
+        words = shlex.split(command)[1:]
+        run = subprocess.run([program, *words], capture_output=True, check=False, cwd=tmp_path, encoding="utf-8")
         assert run.returncode == 0, run.stderr
-        assert "Linear" in run.stdout
+        assert "Linear" in (tmp_path.joinpath(words[-1]).read_text(encoding="utf-8") if "-o" in words else run.stdout)
 
 
 def test_the_handbook_names_every_option_and_no_other() -> None:

@@ -15,7 +15,7 @@ from sphinx_fxgraph.drawing.layout.lanes import Point
 from sphinx_fxgraph.drawing.layout.level_dot import Extent, digest, level_dot
 from sphinx_fxgraph.drawing.layout.placing import Pads, Placed, place
 from sphinx_fxgraph.drawing.layout.routing import Line
-from sphinx_fxgraph.drawing.seen.level import Box, Level
+from sphinx_fxgraph.drawing.seen.level import BOUNDARY, Box, Level
 from sphinx_fxgraph.drawing.seen.levels import closed_levels, root_level
 from sphinx_fxgraph.drawing.seen.shown import GROUP, Look
 from sphinx_fxgraph.drawing.svg import labels
@@ -220,7 +220,7 @@ class Composer:
             width=width,
             height=height,
             title=opened.title,
-            lines=tuple(self._line(line, opened.shift, opened.extent.height) for line in placed.lines),
+            lines=tuple(self._line(level, line, opened.shift, opened.extent.height) for line in placed.lines),
             dots=tuple(self._turned(x + aside, y + down) for x, y in placed.dots),
             notes=tuple(
                 (self._turned(x + aside, y + down), labels.shape(level.edges[index].tensors))
@@ -230,12 +230,17 @@ class Composer:
             frames=tuple(frames),
         )
 
-    def _line(self, line: Line, shift: Point, length: float) -> Line:
+    def _line(self, level: Level, line: Line, shift: Point, length: float) -> Line:
         """A line in its frame; what leaves a run goes on past the sheets of its stack."""
+        source, target = (
+            "" if box == BOUNDARY else None if box is None else level.boxes[box].node.name
+            for box in (line.tail, line.head)
+        )
         points = [(x + shift[0], y + shift[1]) for x, y in line.points]
         enter = self._turned(points[0][0], 0.0) if line.enters else None
         leave = self._turned(points[-1][0], length) if line.leaves else None
-        return replace(line, points=tuple(self._turned(*point) for point in points), enter=enter, leave=leave)
+        points = [self._turned(*point) for point in points]
+        return replace(line, points=tuple(points), enter=enter, leave=leave, source=source, target=target)
 
 
 def _answers(level: Level, found: Coordinates) -> bool:

@@ -47,6 +47,15 @@ def _height(text: str) -> str:
     return match[1] + (match[2] or "px")
 
 
+def _switch(text: str | None) -> bool:
+    """On or off; the option alone means on."""
+    known = {"": True, "yes": True, "true": True, "no": False, "false": False}
+    word = (text or "").strip().lower()
+    if word not in known:
+        raise ValueError(f"{text!r} is neither yes nor no")
+    return known[word]
+
+
 def _patterns(text: str) -> tuple[str, ...]:
     return tuple(re.findall(r"[^\s,]+", text))
 
@@ -70,7 +79,9 @@ PAGE: dict[str, Callable[[str], Any]] = {
     "class": directives.class_option,
     "color": _one_of(*COLOURS),
     "height": _height,
+    "legend": _switch,
     "name": directives.unchanged,
+    "stages": _switch,
     "table": tables.parse_columns,
     **claims.OPTIONS,
 }
@@ -199,6 +210,8 @@ class FxgraphDirective(SphinxDirective):
             alt=options.get("alt", ""),
             height=options.get("height", ""),
             color=options.get("color", ""),
+            legend=options.get("legend", True),
+            rows=options.get("table") != (),
         )
         figure = nodes.figure("", place, classes=["fxgraph", *options.get("class", ())])
         self.set_source_info(figure)
@@ -222,6 +235,7 @@ class FxgraphDirective(SphinxDirective):
         behind = fxgraph_tables(
             "", spec=spec.id, look=look, figure=place["figure"], table=options.get("table"), title=self.table_title
         )
+        behind["stages"] = options.get("stages", False)
         self.set_source_info(behind)
         return [figure, behind]
 

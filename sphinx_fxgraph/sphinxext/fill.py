@@ -10,11 +10,11 @@ from sphinx import addnodes
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 from sphinx_fxgraph.drawing.svg.svg import anchor
-from sphinx_fxgraph.drawing.text import text
+from sphinx_fxgraph.drawing.text import stages, text
 from sphinx_fxgraph.record import Record, join
-from sphinx_fxgraph.sphinxext import differences, failure, tables
+from sphinx_fxgraph.sphinxext import differences, failure, stage_table, tables
 from sphinx_fxgraph.sphinxext.domain import fx_domain
-from sphinx_fxgraph.sphinxext.nodes import fxgraph, fxgraph_tables
+from sphinx_fxgraph.sphinxext.nodes import fxgraph, fxgraph_rows, fxgraph_tables
 from sphinx_fxgraph.sphinxext.run import Run, look_of
 
 if TYPE_CHECKING:
@@ -95,6 +95,11 @@ def _fill_behind(run: Run, behind: fxgraph_tables) -> None:
             told += _outline(dataclasses.replace(record, root="", bodies={}))
     columns = tables.DEFAULT if behind["table"] is None else behind["table"]
     compared = run.compared.get(behind["spec"])
+    rows = stages.stages(record) if behind["stages"] and not compared else []
+    if rows and _is_html(run):
+        behind += stage_table.table(rows, run.config.units, behind["prefix"])
+    elif rows:
+        told.append(stage_table.table(rows, run.config.units))
     if columns and _is_html(run):
         table = (
             differences.html_table(compared.difference, behind["prefix"])
@@ -102,13 +107,12 @@ def _fill_behind(run: Run, behind: fxgraph_tables) -> None:
             else tables.html_table(record, behind["prefix"], columns, run.config.units)
         )
         if table:
-            behind += table
-            told.append(behind)
+            behind += fxgraph_rows("", table)
     elif columns and compared:
         told += differences.plain_table(compared.difference)
     elif columns:
         told += tables.plain_tables(record, columns, run.config.units)
-    behind.parent.replace(behind, told)
+    behind.parent.replace(behind, [*told, behind] if behind.children else told)
 
 
 def _outline(record: Record) -> list[nodes.Node]:

@@ -8,6 +8,7 @@ import json
 import posixpath
 import re
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -16,13 +17,13 @@ from docutils import nodes
 
 from sphinx_fxgraph.drawing import compose
 from sphinx_fxgraph.drawing.classic import dot as classic
-from sphinx_fxgraph.drawing.svg import svg
+from sphinx_fxgraph.drawing.svg import legend, svg
 from sphinx_fxgraph.drawing.svg.shares import COLOURS, Shares, scale
 from sphinx_fxgraph.drawing.svg.svg import anchor
 from sphinx_fxgraph.drawing.text import text
 from sphinx_fxgraph.sphinxext.domain import fx_domain
 from sphinx_fxgraph.sphinxext.fill import dot_name
-from sphinx_fxgraph.sphinxext.nodes import fxgraph, fxgraph_tables
+from sphinx_fxgraph.sphinxext.nodes import fxgraph, fxgraph_rows, fxgraph_tables
 from sphinx_fxgraph.sphinxext.run import look_of
 
 if TYPE_CHECKING:
@@ -46,12 +47,16 @@ def visit_fxgraph(writer: HTML5Translator, node: fxgraph) -> None:
     picture = compose.scene(job)
     description = node["alt"] or text.describe(job.record)
     shares = Shares(job.record, run.config.units, node["color"] or run.config.color)
+    remark = compose.remark(job)
+    beside = f'<p class="fxg-remark">{html.escape(remark)}</p>\n' if remark else ""
     if builder.name == "epub":  # its manifest cannot declare inline SVG
         name = f"fxgraph-{node['figure']}.svg"
-        drawing = svg.print_svg(picture, title=node["target"], description=description, shares=shares)
+        drawing = svg.print_svg(
+            picture, title=node["target"], description=description, shares=shares, legend=node["legend"]
+        )
         _write(Path(builder.outdir, builder.imagedir, name), drawing)
         source = posixpath.join(builder.imgpath, quote(name))
-        writer.body.append(f'<img class="fxg-svg" src="{source}" alt="{html.escape(description)}" />\n')
+        writer.body.append(f'<img class="fxg-svg" src="{source}" alt="{html.escape(description)}" />\n{beside}')
         raise nodes.SkipNode
     dot = dot_name(run, node["spec"])
     _write(Path(builder.outdir, "_downloads", dot), classic.source(job.record))
@@ -60,34 +65,46 @@ def visit_fxgraph(writer: HTML5Translator, node: fxgraph) -> None:
     if node["height"]:
         data["data-height"] = node["height"]
     data["data-figure"] = node["prefix"]
-    inline = _insides(builder, job, node, data, shares)
+    insides = compose.insides(job)
+    inline = _inline(builder, insides, node, data, shares)
     writer.body.append(writer.starttag(node, "div", "", CLASS="fxg-graph", **data))
-    drawing = svg.page_svg(picture, figure=node["prefix"], title=node["target"], description=description, shares=shares)
-    writer.body.append(f'<div class="fxg-view">{drawing}</div>{inline}</div>{_shades(shares)}\n')
+    drawing = svg.page_svg(
+        picture,
+        figure=node["prefix"],
+        title=node["target"],
+        description=description,
+        shares=shares,
+        rows=node["rows"],
+    )
+    explained = _legend(picture, insides, shares) if node["legend"] else ""
+    writer.body.append(f'<div class="fxg-view">{drawing}</div>{inline}{explained}</div>\n{beside}')
     _link_rows(writer.document, node, set(re.findall(r' id="([^"]+)"', drawing)))
     raise nodes.SkipNode
 
 
-def _shades(shares: Shares) -> str:
-    """What the shades of boxes mean, where they are coloured by share."""
+def _legend(picture: compose.Frame, insides: Mapping[str, compose.Inside], shares: Shares) -> str:
+    """What the colours of boxes mean: kinds, or the shades of shares."""
     if shares.colour == "kind":
-        return ""
+        return legend.html_list(picture, (inside.picture for inside in insides.values()))
     swatches = (f'<span class="fxg-swatch fxg-share-{number}">{html.escape(text)}</span>' for number, text in scale())
     return f'<p class="fxg-shades">Share of all {COLOURS[shares.colour]}: {" ".join(swatches)}</p>'
 
 
-def _insides(
-    builder: StandaloneHTMLBuilder, job: compose.Job, node: fxgraph, data: dict[str, str], shares: Shares
+def _inline(
+    builder: StandaloneHTMLBuilder,
+    insides: Mapping[str, compose.Inside],
+    node: fxgraph,
+    data: dict[str, str],
+    shares: Shares,
 ) -> str:
     """What the viewer opens closed modules with: in the page if it is small, else as a script that it loads.
 
     A script and not a JSON file, since pages are also read from disk, where a script may not fetch.
     """
-    insides = compose.insides(job)
     if not insides:
         return ""
     found = {
-        name: svg.inside_svg(inside, figure=node["prefix"], shares=shares.inside(name))
+        name: svg.inside_svg(inside, figure=node["prefix"], shares=shares.inside(name), rows=node["rows"])
         for name, inside in insides.items()
     }
     content = json.dumps(found, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
@@ -114,15 +131,24 @@ def _link_rows(document: nodes.document, node: fxgraph, drawn: set[str]) -> None
 
 def visit_tables(writer: HTML5Translator, node: fxgraph_tables) -> None:
     """What goes around the tables."""
-    rows = sum(1 for row in node.findall(nodes.row) if row["ids"])
     writer.body.append(writer.starttag(node, "div", "", CLASS="fxg-tables", **{"data-figure": node["figure"]}))
-    is_open = ' open="open"' if rows <= _OPEN_ROWS else ""
-    writer.body.append(f"<details{is_open}><summary>{node['title']} ({rows} rows)</summary>\n")
 
 
 def depart_tables(writer: HTML5Translator, node: fxgraph_tables) -> None:  # noqa: ARG001 - a visitor
     """End what was begun."""
-    writer.body.append("</details></div>\n")
+    writer.body.append("</div>\n")
+
+
+def visit_rows(writer: HTML5Translator, node: fxgraph_rows) -> None:
+    """A node table can be long: it opens on a click."""
+    rows = sum(1 for row in node.findall(nodes.row) if row["ids"])
+    is_open = ' open="open"' if rows <= _OPEN_ROWS else ""
+    writer.body.append(f"<details{is_open}><summary>{node.parent['title']} ({rows} rows)</summary>\n")
+
+
+def depart_rows(writer: HTML5Translator, node: fxgraph_rows) -> None:  # noqa: ARG001 - a visitor
+    """End what was begun."""
+    writer.body.append("</details>\n")
 
 
 def copy_assets(app: Sphinx, builder: Builder) -> None:  # noqa: ARG001 - an event handler
@@ -164,5 +190,6 @@ def setup(app: Sphinx) -> None:
     """Tell Sphinx how to write the nodes, and where assets are needed."""
     app.add_node(fxgraph, html=(visit_fxgraph, None))
     app.add_node(fxgraph_tables, html=(visit_tables, depart_tables))
+    app.add_node(fxgraph_rows, html=(visit_rows, depart_rows))
     app.connect("write-started", copy_assets)
     app.connect("html-page-context", add_assets)

@@ -8,12 +8,17 @@ from docutils import nodes
 class fxgraph(nodes.General, nodes.Element):  # noqa: N801 - docutils names nodes after their tags
     """The drawing, inside a figure.
 
-    Attributes: ``spec`` (id), ``target``, ``look`` (options), ``figure`` (id), ``alt``, ``height``.
+    Attributes: ``spec`` (id), ``target``, ``look`` (options), ``figure`` (id), ``alt``, ``height``, ``legend``,
+    ``rows`` (whether there is a node table).
     """
 
 
 class fxgraph_tables(nodes.General, nodes.Element):  # noqa: N801
-    """What is told behind the figure: a failure, the node table.
+    """What is told behind the figure: a failure, the stages, the node table.
 
-    Attributes: ``spec`` (id), ``look`` (options), ``figure`` (id), ``table`` (columns), ``title``.
+    Attributes: ``spec`` (id), ``look`` (options), ``figure`` (id), ``table`` (columns), ``title``, ``stages``.
     """
+
+
+class fxgraph_rows(nodes.General, nodes.Element):  # noqa: N801
+    """The part of it that opens on a click: the node table."""

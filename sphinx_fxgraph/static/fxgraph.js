@@ -163,6 +163,7 @@
       svg = shown;
       const before = keep && keep.getBoundingClientRect();
       measure();
+      explain();
       if (!keep) return;
       const after = keep.getBoundingClientRect();
       view.scrollLeft += after.left - before.left;
@@ -175,25 +176,46 @@
       if ((event.key === "Enter" || event.key === " ") && modules(event.target)) event.preventDefault();
     });
 
+    /** The legend has what is seen now. */
+    function explain() {
+      for (const entry of graph.querySelectorAll(".fxg-legend [data-key]")) entry.hidden = !svg.querySelector(`.fxg-${entry.dataset.key}`);
+    }
+
     // -- light a node, its edges and its neighbours
     const NODES = "[data-path]";
     function light(event) {
-      const node = event.target.closest(NODES);
+      const node = event.type !== "pointerleave" && event.target.closest(NODES);
       const path = node && node.dataset.path;
       for (const lit of view.querySelectorAll(".fxg-lit")) lit.classList.remove("fxg-lit");
       if (!path) return;
       const near = new Set([path]);
-      for (const edge of view.querySelectorAll("[data-from]")) {
-        const { from, to } = edge.dataset;
-        if (from !== path && to !== path) continue;
-        edge.classList.add("fxg-lit");
-        near.add(from).add(to);
+      const edges = [...view.querySelectorAll("[data-from], [data-to]")];
+      for (const [here, there] of [["to", "from"], ["from", "to"]]) {
+        let found = edges.filter((edge) => edge.dataset[here] && end(edge, here) === path);
+        while (found.length) {
+          const outside = [];
+          for (const edge of found) {
+            edge.classList.add("fxg-lit");
+            if (edge.dataset[there]) near.add(end(edge, there));
+            // What comes from the border of a frame goes on outside of it, if there is only one such edge.
+            const beyond = edge.dataset[there] === "" && edges.filter((each) => each.dataset[here] && end(each, here) === end(edge, there));
+            if (beyond && beyond.length === 1 && !beyond[0].matches(".fxg-lit")) outside.push(beyond[0]);
+          }
+          found = outside;
+        }
       }
       for (const each of view.querySelectorAll(NODES)) each.classList.toggle("fxg-lit", near.has(each.dataset.path));
     }
     view.addEventListener("pointerover", light);
     view.addEventListener("focusin", light);
     view.addEventListener("pointerleave", light);
+  }
+
+  /** The path of what an edge joins: it is named within the module around the edge, which itself has no name there. */
+  function end(edge, which) {
+    const around = edge.closest("[data-path]");
+    const name = edge.dataset[which];
+    return around && name ? `${around.dataset.path}.${name}` : name || (around ? around.dataset.path : "");
   }
 
   // -- open and close modules -------------------------------------------------------------------------------------------
@@ -382,6 +404,7 @@
         const group_path = group.matches(".fxg-group") ? group.dataset.path.split(".").slice(0, -1).join(".") : group.dataset.path;
         each.dataset.path = group_path ? `${group_path}.${each.dataset.path}` : each.dataset.path;
         each.id = `${figure}-${named(each.dataset.path)}`;
+        for (const link of each.querySelectorAll(":scope > a")) link.setAttribute("href", `#${figure}-row-${named(each.dataset.path)}`);
       }
       const title = drawn("text", { class: "fxg-title", y: 16.5, tabindex: 0, role: "button", "aria-expanded": "true" });
       for (const [style, words] of [["fxg-triangle", "▾"], ["fxg-attr", group.matches(".fxg-group") ? "" : name], ["fxg-kind", text(group, ".fxg-kind")], ["fxg-count", text(group, ".fxg-count")]]) {

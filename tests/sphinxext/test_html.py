@@ -61,6 +61,8 @@ ResNet
    :inputs: 1, 3, 224, 224
    :depth: 1
    :name: fig-closed
+   :legend: no
+   :stages:
 
 :ref:`fig-two`
 """
@@ -210,6 +212,44 @@ def test_a_row_of_what_is_not_drawn_leads_to_the_module_around_it(resnet: Beauti
     assert not resnet.select('[id="fig-closed-layer1.0.conv1"]')
     row = one(resnet, '[id="fig-closed-row-layer1.0.conv1"]')
     assert row.select('a[href="#fig-closed-layer1.0"]')
+
+
+def test_the_stages_are_rows_that_lead_into_the_drawing(resnet: BeautifulSoup) -> None:
+    (table,) = resnet.select("table.fxg-stages")
+    assert one(resnet, '.fxg-tables[data-figure="fig-closed"]').find("table") is table
+    rows = [[cell.text for cell in row.select("td")] for row in table.select("tbody tr")]
+    assert rows[2] == ["layer1", "BasicBlock ×2", "1×64×56×56", "147,968", "462,422,016"]
+    assert one(table, 'a[href="#fig-closed-layer1"]').text == "layer1"
+    assert one(table, 'a[href="#fig-closed-conv1"]').text == "conv1 … relu"
+
+
+def test_the_stages_are_a_plain_table_elsewhere(site: tuple[Project, Build]) -> None:
+    build = site[0].build("text", "-nW", "--keep-going")
+    assert build.warnings == ""
+    cells = [line.split("|") for line in build.page("deep/resnet.txt").splitlines() if "BasicBlock ×2" in line]
+    assert ["layer1", "147,968"] in [[cell[1].strip(), cell[4].strip()] for cell in cells if len(cell) == 7]
+
+
+def test_the_legend_has_the_kinds_in_the_picture_and_hides_those_that_may_be_opened(resnet: BeautifulSoup) -> None:
+    (legend,) = resnet.select("ul.fxg-legend")
+    figure = legend.find_parent("figure")
+    assert figure is not None
+    shown = [str(entry["data-key"]) for entry in legend.select("li:not([hidden])")]
+    assert shown == ["matmul", "norm", "act", "pool", "math", "shape", "io"]
+    assert all(figure.select(f"svg .fxg-{key}") for key in shown)
+    assert not resnet.select("#fig-closed .fxg-legend")
+
+
+def test_names_of_operators_lead_to_their_rows_where_there_is_a_table(index: BeautifulSoup) -> None:
+    assert one(index, '#fig-two g[data-path="skip"] a')["href"] == "#fig-two-row-skip"
+    without = index.select("figure.fxgraph")[2]
+    assert without.select("svg .fxg-op")
+    assert not without.select("svg a")
+
+
+def test_edges_tell_what_they_join(resnet: BeautifulSoup) -> None:
+    edges = {(edge.get("data-from"), edge.get("data-to")) for edge in resnet.select("figure svg path.fxg-edge")}
+    assert {("conv1", "bn1"), ("maxpool", "layer1"), ("", "conv1"), ("", "add"), ("conv1", "bn1")} <= edges
 
 
 def test_the_download_is_the_classic_dot(site: tuple[Project, Build], index: BeautifulSoup) -> None:

@@ -96,6 +96,20 @@ def test_what_is_opened_has_the_ids_that_links_lead_to(page: Page) -> None:
     assert len(ids) == len(set(ids))
 
 
+def test_the_legend_and_the_links_follow_what_is_open(page: Page) -> None:
+    def legend() -> list[str]:
+        return page.locator(".fxg-legend li:visible").all_inner_texts()
+
+    assert legend() == ["arithmetic", "input, output", "module, its inside not shown"]
+    module(page, "two").click()
+    assert legend()[:2] == ["convolution, product, attention", "activation"]
+    assert page.locator('[data-path="two.fc"] a').get_attribute("href") == "#fig-net-row-two.fc"
+    page.locator('[data-path="two.act"] a').hover()
+    assert page.locator(".fxg-op.fxg-lit").count() == 3
+    title(page, "two").click()
+    assert legend() == ["arithmetic", "input, output", "module, its inside not shown"]
+
+
 def test_closing_gives_the_picture_back_and_keeps_the_others_open(page: Page) -> None:
     before = page.evaluate(BOXES)
     module(page, "two").click()

@@ -185,6 +185,36 @@ def test_a_link_to_a_node_shows_it(visit: Callable[..., Page]) -> None:
     assert view["y"] <= middle(page, '[id="fig-resnet-layer4.0.conv1"]')[1] <= view["y"] + view["height"]
 
 
+def lit(page: Page) -> list[str]:
+    return sorted(page.evaluate("() => [...document.querySelectorAll('g.fxg-lit')].map((each) => each.dataset.path)"))
+
+
+def test_a_node_under_the_pointer_is_lit_with_its_neighbours(visit: Callable[..., Page]) -> None:
+    page = visit("#fig-resnet-layer1.0.conv1")
+    page.locator('[id="fig-resnet-layer1.0.bn1"] a').hover()
+    assert lit(page) == ["layer1.0.bn1", "layer1.0.conv1", "layer1.0.relu"]
+    assert page.locator("path.fxg-lit").count() == 2
+    page.mouse.move(2, 2)
+    assert lit(page) == []
+
+
+def test_neighbours_outside_of_a_frame_are_lit_with_the_edges_on_the_way(visit: Callable[..., Page]) -> None:
+    page = visit()
+    page.locator('[id="fig-resnet-layer1.0.conv1"] a').focus()
+    assert lit(page) == ["layer1.0.bn1", "layer1.0.conv1", "maxpool"]
+    assert page.locator("path.fxg-lit").count() == 4  # into the two frames, and one on each side of the node
+
+
+def test_a_node_leads_to_its_row_and_the_row_back(visit: Callable[..., Page]) -> None:
+    page = visit("#fig-resnet-layer1.0.conv1")
+    page.locator('[id="fig-resnet-layer1.0.conv1"] a').click()
+    row = page.locator('[id="fig-resnet-row-layer1.0.conv1"]')
+    until(page, "document.querySelector('.fxg-tables details').open")
+    assert row.is_visible()
+    row.get_by_role("link", name="conv1", exact=True).first.click()
+    until(page, "location.hash === '#fig-resnet-layer1.0.conv1'")
+
+
 def test_a_link_to_a_row_opens_the_table(visit: Callable[..., Page]) -> None:
     assert not visit().locator("table.fxg-nodes").is_visible()
     page = visit("#fig-resnet-row-layer4.0.conv1")

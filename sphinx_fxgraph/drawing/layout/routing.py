@@ -36,6 +36,12 @@ class Line:
     enter: Point | None = None
     leave: Point | None = None
     """... and where that is, once the frame is known."""
+    tail: int | None = None
+    head: int | None = None
+    """The boxes that it joins; a rail knows one of them, ..."""
+    source: str | None = None
+    target: str | None = None
+    """... and their names, once these are known; empty for the frame itself."""
 
 
 def lines(level: Level, was: Spots, spots: Spots, found: Coordinates) -> list[Line]:
@@ -83,6 +89,8 @@ def _line(edge: Edge, points: tuple[Point, ...], spots: Spots) -> Line:
         arrow=edge.head.box != BOUNDARY and not spots.is_open(edge.head),
         enters=edge.tail.box == BOUNDARY,
         leaves=edge.head.box == BOUNDARY,
+        tail=edge.tail.box,
+        head=edge.head.box,
     )
 
 
@@ -133,12 +141,12 @@ def rails(level: Level, spots: Spots) -> tuple[list[Line], list[Point]]:
         if rail.tail.box != BOUNDARY:
             y += _LEAVES
         last = max(spots.head(head)[1] for head in rail.heads) - _JOINS
-        found.append(Line(((x, y), (across, y), (across, last)), rail=True))
+        found.append(Line(((x, y), (across, y), (across, last)), rail=True, tail=rail.tail.box))
         for head in rail.heads:
             taps[head].append(across)
     dots = []
     for head, xs in taps.items():
         x, y = spots.head(head)
-        found.append(Line(((max(xs), y - _JOINS), (x, y - _JOINS), (x, y - 1)), rail=True))
+        found.append(Line(((max(xs), y - _JOINS), (x, y - _JOINS), (x, y - 1)), rail=True, head=head.box))
         dots += [(across, y - _JOINS) for across in xs]
     return found, dots

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from html import escape
 
 from sphinx_fxgraph.drawing.composer import Drawn, Frame
 from sphinx_fxgraph.drawing.svg.palette import CATEGORIES, category
@@ -48,6 +49,23 @@ def entries(picture: Frame, shares: Shares | None = None) -> list[Entry]:
         told[0] = Entry("share-0", f"no {COLOURS[shares.colour]}")
         return [*told, *(Entry(key, _TEXTS[key]) for key in ("fold", "weak") if key in found)]
     return [Entry(key, _TEXTS[key]) for key in (*CATEGORIES, "closed", "fold", "weak") if key in found]
+
+
+def html_list(picture: Frame, within: Iterable[Frame] = ()) -> str:
+    """The legend for a page, ``ul.fxg-legend``.
+
+    Args:
+        picture: what is seen at first.
+        within: what may be seen once modules are opened. What only this has is there too, and hidden.
+    """
+    seen = set(_keys(picture))
+    later = {key for frame in within for key in _keys(frame)}
+    items = (
+        f'<li data-key="{key}"{"" if key in seen else " hidden"}>{escape(text)}</li>'
+        for key, text in _TEXTS.items()
+        if key in seen | later
+    )
+    return f'<ul class="fxg-legend" aria-label="Legend">{"".join(items)}</ul>'
 
 
 def _keys(frame: Frame) -> Iterator[str]:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from sphinx_fxgraph.drawing.compose import Drawn, Frame
+from sphinx_fxgraph.drawing.layout.routing import Line
 from sphinx_fxgraph.drawing.svg import fonts, labels, legend
 from sphinx_fxgraph.drawing.svg.palette import ACCENT, LIGHT, category
-from sphinx_fxgraph.drawing.svg.shares import shade
+from sphinx_fxgraph.drawing.svg.shares import Shares, shade
 from sphinx_fxgraph.drawing.svg.writer import Writer, number, tag
 
 _SANS = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
@@ -23,7 +24,17 @@ _MARGIN, _SWATCH, _ROW = 8.0, 12.0, 18.0
 
 
 class PrintWriter(Writer):
-    """Looks are attributes of each element; there is nothing to find an element by."""
+    """Looks are attributes of each element; there is nothing to find an element by.
+
+    Args:
+        figure: what the few ids start with.
+        shares: what the parts have of the whole.
+        legend: whether the picture is explained below it.
+    """
+
+    def __init__(self, figure: str, shares: Shares | None = None, *, legend: bool = True) -> None:
+        super().__init__(figure, shares)
+        self.legend = legend
 
     def style(self, classes: str) -> dict[str, object]:
         """The attributes that make an element look like ``classes``."""
@@ -39,6 +50,10 @@ class PrintWriter(Writer):
         """Nothing."""
         return {}
 
+    def joins(self, line: Line) -> dict[str, object]:  # noqa: ARG002 - nothing is lit in print
+        """Nothing."""
+        return {}
+
     def opening(self, body: str) -> dict[str, object]:  # noqa: ARG002 - nothing opens in print
         """Nothing."""
         return {}
@@ -47,7 +62,7 @@ class PrintWriter(Writer):
 
     def size(self, picture: Frame) -> tuple[float, float]:
         """The picture's size with the legend below."""
-        rows = _rows(legend.entries(picture, self.shares), picture.width)
+        rows = self._legend(picture)
         return picture.width, picture.height + (len(rows) * _ROW + _MARGIN if rows else 0)
 
     def inside(self, frame: Frame) -> Iterator[str]:
@@ -58,9 +73,12 @@ class PrintWriter(Writer):
         width, height = self.size(frame)
         yield tag("rect", fill=LIGHT.paper, stroke="none", width=width, height=height) + "</rect>"
         yield from super().inside(frame)
-        for line, row in enumerate(_rows(legend.entries(frame, self.shares), frame.width)):
+        for line, row in enumerate(self._legend(frame)):
             for x, entry in row:
                 yield from self._entry(entry, x, frame.height + line * _ROW)
+
+    def _legend(self, picture: Frame) -> list[list[tuple[float, legend.Entry]]]:
+        return _rows(legend.entries(picture, self.shares), picture.width) if self.legend else []
 
     def _entry(self, entry: legend.Entry, x: float, y: float) -> Iterator[str]:
         middle = y + _ROW / 2

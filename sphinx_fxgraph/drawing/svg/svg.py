@@ -14,27 +14,40 @@ from sphinx_fxgraph.drawing.svg.writer import Writer, anchor
 __all__ = ["anchor", "inside_svg", "page_svg", "print_svg"]
 
 
-def page_svg(picture: Frame, *, figure: str, title: str, description: str, shares: Shares | None = None) -> str:
-    """Inline SVG for a page. All ids in it start with ``figure``, so that several pictures can stand on one page."""
-    return "".join(Writer(figure, shares).document(picture, title, description))
+def page_svg(
+    picture: Frame, *, figure: str, title: str, description: str, shares: Shares | None = None, rows: bool = False
+) -> str:
+    """Inline SVG for a page.
+
+    Args:
+        picture: what is drawn.
+        figure: all ids in it start so, so that several pictures can stand on one page.
+        title: its name.
+        description: a sentence in its place.
+        shares: numbers for tooltips and shades.
+        rows: whether the page has a node table, to which the names of operators then lead.
+    """
+    return "".join(Writer(figure, shares, rows=rows).document(picture, title, description))
 
 
-def inside_svg(inside: Inside, *, figure: str, shares: Shares | None = None) -> dict[str, object]:
-    """The inside of a closed module as plain data for the viewer: size, ends and SVG."""
+def inside_svg(inside: Inside, *, figure: str, shares: Shares | None = None, rows: bool = False) -> dict[str, object]:
+    """The inside of a closed module as plain data for the viewer: size, ends and SVG; the rest as of `page_svg`."""
     picture = inside.picture
     return {
         "size": [picture.width, picture.height],
         "names": list(inside.names),
         "ins": list(inside.inputs),
         "outs": list(inside.outputs),
-        "svg": "".join(_PartWriter(figure, shares).inside(picture)),
+        "svg": "".join(_PartWriter(figure, shares, rows=rows).inside(picture)),
     }
 
 
-def print_svg(picture: Frame, *, title: str, description: str, shares: Shares | None = None) -> str:
+def print_svg(
+    picture: Frame, *, title: str, description: str, shares: Shares | None = None, legend: bool = True
+) -> str:
     """A whole SVG file in light colours, without style sheet, script or variable."""
     return '<?xml version="1.0" encoding="utf-8"?>\n' + "".join(
-        PrintWriter("fxgraph", shares).document(picture, title, description)
+        PrintWriter("fxgraph", shares, legend=legend).document(picture, title, description)
     )
 
 
@@ -43,3 +56,6 @@ class _PartWriter(Writer):
 
     def identity(self, path: str) -> dict[str, object]:
         return {"data_path": path}
+
+    def row(self, path: str) -> dict[str, object]:  # noqa: ARG002 - the viewer knows the whole path
+        return {}

@@ -53,10 +53,11 @@ class Writer:
     Args:
         figure: what ids start with.
         shares: what the parts have of the whole, for tooltips and shades.
+        rows: whether there is a node table, so that the names of operators can lead to its rows.
     """
 
-    def __init__(self, figure: str, shares: Shares | None = None) -> None:
-        self.figure, self.shares = figure, shares
+    def __init__(self, figure: str, shares: Shares | None = None, *, rows: bool = False) -> None:
+        self.figure, self.shares, self.rows = figure, shares, rows
 
     def style(self, classes: str) -> dict[str, object]:
         """The attributes that make an element look like ``classes``."""
@@ -69,6 +70,14 @@ class Writer:
     def opening(self, body: str) -> dict[str, object]:
         """The attributes that the viewer finds the inside of a closed module by."""
         return {"data_body": body or None}
+
+    def joins(self, line: Line) -> dict[str, object]:
+        """The attributes that tell what an edge joins: names within the module around it, empty for that module."""
+        return {"data_from": line.source, "data_to": line.target}
+
+    def row(self, path: str) -> dict[str, object]:
+        """The attributes of a link to an operator's row in the node table."""
+        return {"href": f"#{anchor(f'{self.figure}-row', path)}"}
 
     def size(self, picture: Frame) -> tuple[float, float]:
         """Width and height of the whole."""
@@ -177,7 +186,7 @@ class Writer:
             path += f"L{number(line.leave[0])} {number(line.leave[1])}"
         classes = "fxg-edge" + (" fxg-weak" if line.weak else "") + (" fxg-rail" if line.rail else "")
         tip = f"url(#{self.figure}--{'weak' if line.weak else 'edge'})" if line.arrow else None
-        return tag("path", **self.style(classes), d=path, marker_end=tip) + "</path>"
+        return tag("path", **self.style(classes), **self.joins(line), d=path, marker_end=tip) + "</path>"
 
     def box(self, drawn: Drawn) -> Iterator[str]:
         """An operator or a closed module."""
@@ -212,7 +221,9 @@ class Writer:
         for style, text in (("fxg-name", label.name), ("fxg-shape", label.shape)):
             if text:
                 y += 12
-                yield self.text(style, middle, y, ("", text))
+                linked = self.rows and style == "fxg-name" and not label.closed
+                said = self.text(style, middle, y, ("", text))
+                yield tag("a", **self.row(drawn.path)) + said + "</a>" if linked else said
         if label.chips:
             width = fonts.mono(label.chips, labels.NAME_SIZE) + 10
             yield (

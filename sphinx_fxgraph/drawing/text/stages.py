@@ -8,7 +8,7 @@ a Sequential in which the size changes again and again. A list of equal blocks i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, takewhile
 
@@ -33,7 +33,8 @@ class Stage:
         blocks: what it is made of, in order: each block's kind and how often it stands there in a row.
         output: the shape of what comes out.
         parameters: in elements; a module that is called again counts once.
-        macs: multiply-accumulate operations of one call, where it has any.
+        macs: multiply-accumulate operations of all its calls, where it has any.
+        extra_macs: what the convention ``all`` adds.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Stage:
     output: str
     parameters: int
     macs: int | None = None
+    extra_macs: int | None = None
 
     @property
     def made_of(self) -> str:
@@ -118,7 +120,7 @@ class _Counts:
     def __init__(self, record: Record) -> None:
         self.record = record
         self.left = {module.path: module.parameters for module in record.modules}
-        self.macs: dict[str, int | None] = {}
+        self.sums: dict[tuple[str, str], int | None] = {}
 
     def of(self, path: str) -> int:
         """The parameters of a module and all in it."""
@@ -131,23 +133,29 @@ class _Counts:
         for call in calls:
             inside = [inner for inner in self.left if _is_in(inner, call.module)]
             parameters += sum(self.left.pop(inner) for inner in inside)
-        macs = [self._macs(call.node) for call in calls]
         return Stage(
             name=_span(first, last),
             paths=tuple(call.path for call in calls),
             blocks=tuple(_blocks(self.record, calls)),
             output=format_shapes(calls[-1].outputs),
             parameters=parameters,
-            macs=sum(filter(None, macs)) if any(macs) else None,
+            macs=_sum(self._of(call.node, "macs") for call in calls),
+            extra_macs=_sum(self._of(call.node, "extra_macs") for call in calls),
         )
 
-    def _macs(self, node: Node) -> int | None:
+    def _of(self, node: Node, what: str) -> int | None:
         if not node.body:
-            return node.macs
-        if node.body not in self.macs:
-            found = [self._macs(inner) for inner in self.record.bodies[node.body].nodes]
-            self.macs[node.body] = sum(filter(None, found)) if any(found) else None
-        return self.macs[node.body]
+            found: int | None = getattr(node, what)
+            return found
+        if (node.body, what) not in self.sums:
+            nodes = self.record.bodies[node.body].nodes
+            self.sums[node.body, what] = _sum(self._of(inner, what) for inner in nodes)
+        return self.sums[node.body, what]
+
+
+def _sum(numbers: Iterable[int | None]) -> int | None:
+    known = [number for number in numbers if number]
+    return sum(known) if known else None
 
 
 def _is_in(path: str, module: str) -> bool:

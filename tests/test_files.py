@@ -1,0 +1,82 @@
+"""A picture as a file of each kind."""
+
+from __future__ import annotations
+
+import json
+import struct
+import sys
+import xml.etree.ElementTree as ET
+
+import pytest
+from bs4 import BeautifulSoup
+
+from sphinx_fxgraph.drawing import files
+from sphinx_fxgraph.drawing.seen.shown import Look
+from sphinx_fxgraph.drawing.svg.converted import ConverterMissingError
+from sphinx_fxgraph.record import Body, BodyInput, Node, Record, TensorMeta, Value
+
+F = (TensorMeta((1, 8), "f32"),)
+
+
+def op(name: str, kind: str, call: str, *inputs: str, body: str = "") -> Node:
+    outputs = () if body else F
+    return Node(name, call, kind, kind, inputs=tuple(map(Value, inputs)), outputs=outputs, body=body)
+
+
+BLOCK = Body("Block", (BodyInput("x", F),), (op("act", "ReLU", "call_module", ""),), (Value("act"),))
+NET = Body(
+    "Net",
+    (),
+    (
+        op("x", "input", "placeholder"),
+        op("a<b", "Block", "call_module", "x", body="Block"),
+        op("output", "output", "output", "a<b"),
+    ),
+)
+RECORD = Record({}, "symbolic", "Net", {"Net": NET, "Block": BLOCK})
+
+
+def written(suffix: str, look: Look = Look()) -> bytes:  # noqa: B008 - frozen
+    return files.content(suffix, RECORD, look, "pkg.Net <1>")
+
+
+def test_svg_is_a_picture_by_itself() -> None:
+    root = ET.fromstring(written(".svg", Look(direction="LR")))
+    assert float(root.get("width", 0)) > float(root.get("height", 0))
+    assert root.findtext("{http://www.w3.org/2000/svg}title") == "pkg.Net <1>"
+
+
+def test_pdf_and_png_show_it() -> None:
+    pytest.importorskip("cairosvg")
+    assert written(".pdf").startswith(b"%PDF-")
+    png = written(".png")
+    width, height = struct.unpack(">II", png[16:24])
+    root = ET.fromstring(written(".svg"))
+    assert (width, height) == (2 * float(root.get("width", 0)), 2 * float(root.get("height", 0)))
+
+
+def test_where_nothing_converts_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cairosvg", None)  # as Python itself notes what cannot be imported
+    with pytest.raises(ConverterMissingError, match=r"pip install 'sphinx-fxgraph\[print\]'"):
+        written(".pdf")
+
+
+def test_json_and_dot_have_all_of_it() -> None:
+    assert json.loads(written(".json"))["bodies"]
+    assert written(".dot").startswith(b"digraph")
+
+
+def test_html_is_one_file_in_which_closed_modules_can_be_opened() -> None:
+    page = BeautifulSoup(written(".html", Look(depth=0)), "lxml")
+    assert page.title
+    assert page.title.text == "pkg.Net <1>"
+    assert not page.select("[src], link")
+    assert page.select_one("g.fxg-closed[data-path='a<b']")
+    assert "Block" in json.loads(page.select_one("script.fxg-insides").text)  # type: ignore[union-attr]
+    assert page.select_one("figure .fxg-facts")
+    assert [row["id"] for row in page.select("table.fxg-nodes tbody tr")] == [
+        "fx-row-x",
+        "fx-row-output",
+        "fx-row-a_x003C_b.act",
+    ]
+    assert [cell.text for cell in page.select("table.fxg-stages tbody td")][:3] == ["a<b", "Block", "1×8"]
