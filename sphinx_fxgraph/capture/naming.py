@@ -125,7 +125,9 @@ def _text(value: Any, node_text: Callable[[fx.Node], str]) -> str:
         return short_meta(meta_of(value))
     if isinstance(value, str):
         return repr(_SYMBOL.sub("…", value))
-    if isinstance(value, bytes | bool | float | complex | torch.dtype | torch.device | torch.layout):
+    if isinstance(
+        value, bytes | bool | float | complex | torch.dtype | torch.device | torch.layout | torch.memory_format
+    ):
         return repr(value)
     if isinstance(value, slice):
         ends = ["" if end is None else inner(end) for end in (value.start, value.stop, value.step)]

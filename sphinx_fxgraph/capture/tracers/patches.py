@@ -15,6 +15,7 @@ from torch.autograd import Function
 from torch.fx import _symbolic_trace
 from torch.utils import checkpoint
 
+from sphinx_fxgraph.capture.tracers.control import uncompiled
 from sphinx_fxgraph.capture.tracers.regions import Regions
 
 _ABSENT: Any = object()
@@ -88,6 +89,7 @@ def patches(observer: Observer) -> list[Patch]:
 
     return [
         Patch(nn.Module, "__call__", _here(call, call_module)),
+        Patch(torch, "compile", _here(torch.compile, uncompiled)),
         *_blocks(observer.regions),
         *_checkpoints(observer.regions),
         *_autograd_functions(observer),

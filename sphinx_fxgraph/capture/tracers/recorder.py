@@ -29,7 +29,7 @@ from sphinx_fxgraph.capture.model.arguments import arrivals
 from sphinx_fxgraph.capture.model.untouched import Values, untouched
 from sphinx_fxgraph.capture.naming import dotted, tensors_in, text
 from sphinx_fxgraph.capture.place import place
-from sphinx_fxgraph.capture.tracers import functions
+from sphinx_fxgraph.capture.tracers import control, functions
 from sphinx_fxgraph.capture.tracers.attributes import UNREGISTERED, Attributes, held
 from sphinx_fxgraph.capture.tracers.leaf import is_leaf
 from sphinx_fxgraph.capture.tracers.origins import Origin
@@ -123,7 +123,7 @@ class Recorder(TorchFunctionMode):
         with self._watch.node():
             node = self._writer.add("output", "output", (self._writer.nodes(value, deep=True),), {}, stack=())
             node.meta["outputs"] = tensors_in(value)
-            node.meta["result"] = "" if isinstance(value, torch.Tensor) else text(value)
+            node.meta["result"] = "" if isinstance(value, torch.Tensor) else text(self._writer.unread(value))
 
     # -- functions
 
@@ -132,6 +132,10 @@ class Recorder(TorchFunctionMode):
     ) -> Any:
         """A function of torch is called."""
         kwargs = kwargs or {}
+        flow = None if self._watch.inside else control.plain(func)
+        if flow is not None:
+            with self:
+                return flow(*args, **kwargs)
         written = None if self._watch.inside else functions.written(func)
         if written is None:
             result = func(*args, **kwargs)
@@ -287,6 +291,7 @@ class Recorder(TorchFunctionMode):
             node.kwargs = {**node.kwargs, **self._hidden(node, seen, owner)}
             if reads:
                 node.meta.update(outputs=(), result=type(result).__name__, macs=None)
+                self._writer.reads(node, result)
                 return result
             result = self._gives(node, result, seen)
             if not node.meta["outputs"] and args and isinstance(args[0], torch.Tensor):  # as x[0] = y

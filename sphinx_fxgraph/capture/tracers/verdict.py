@@ -102,7 +102,7 @@ class Steps:
             self._sources[node] = *self._sources[source], str(values.Step(node.args[1], node.target is getattr))
         elif node.target is passed_through:
             self._sources[node] = self._sources[node.all_input_nodes[0]]
-        elif node.op == "output" or node.meta["outputs"]:  # what only reads a value gives no tensor
+        elif node.op == "output" or node.meta["outputs"]:  # the others only read a value
             takes = tuple(self._sources[source] for source in node.all_input_nodes)
             if self._is_constant(node, takes):
                 self._sources[node] = "constant", ""
@@ -113,6 +113,8 @@ class Steps:
                 self.nodes.append(node)
                 self.steps.append(step)
                 self.numbers.append(number)
+        else:
+            self._sources[node] = "read", *(self._sources[source] for source in node.all_input_nodes)
 
     def in_one_order(self) -> list[fx.Node]:
         """The nodes in an order that two recordings of the same steps have in common."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import fx
+from torch.utils._pytree import tree_map  # what torch.fx itself uses for nested values
 
 from sphinx_fxgraph.capture import values
 from sphinx_fxgraph.capture.naming import meta_of, short_meta, tensors_in, text
@@ -32,6 +33,8 @@ class Writer:
         self._last: dict[fx.Node, fx.Node] = {}
         """The last node that was put behind one."""
         self._constants = 0
+        self._plain: dict[int, tuple[Any, fx.Node]] = {}
+        """By identity: what was read out of a tensor as a plain value, kept so that the identity stays its own."""
 
     # -- from tensors to nodes
 
@@ -61,6 +64,8 @@ class Writer:
         """
         if isinstance(value, torch.Tensor):
             return self.node_of(value)
+        if id(value) in self._plain:
+            return self._plain[id(value)][1]
         whole = self._whole(value) if deep else None
         if whole is not None:
             return whole
@@ -155,6 +160,19 @@ class Writer:
             if id(tensor) in changed or not self.is_known(tensor):
                 self.origins.bind(tensor, Origin(node, path))
         return result
+
+    def reads(self, node: fx.Node, value: Any) -> None:
+        """Note the plain value that a node has read out of a tensor, unless there is but one object of such a value."""
+        if not (value is None or isinstance(value, bool) or (isinstance(value, int) and -5 <= value <= 256)):
+            self._plain[id(value)] = value, node
+
+    def unread(self, value: Any) -> Any:
+        """A value with types in place of what was read out of tensors."""
+        if not self._plain:
+            return value
+        return tree_map(
+            lambda item: type(item) if id(item) in self._plain else item, value, is_leaf=lambda x: id(x) in self._plain
+        )
 
     def is_known(self, tensor: torch.Tensor) -> bool:
         """Whether a tensor was there before: made by a node, or the model's."""

@@ -1,0 +1,58 @@
+"""What a model does with plain values: torch's operators of control flow, and numbers that are read out of tensors."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+from torch._higher_order_ops.while_loop import while_loop
+
+from sphinx_fxgraph import ModelRecord, model_record
+from sphinx_fxgraph.record import Node
+
+pytestmark = pytest.mark.torch
+
+
+class Branch(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.cond(x.sum() > 0, lambda y: y.sin(), lambda y: y.cos(), (x,))
+
+
+class Loop(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        def more(count: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+            return count < 2
+
+        def twice(count: torch.Tensor, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            return count + 1, value * 2
+
+        return while_loop(more, twice, (torch.tensor(0), x))[1]
+
+
+class Scale(nn.Module):
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, float, list[float]]:
+        largest = x.max().item()
+        return x * largest, largest, x.tolist()
+
+
+def nodes(model: ModelRecord) -> list[Node]:
+    return [node for _, _, node in model.record.walk()]
+
+
+def test_of_a_branch_the_side_that_ran_is_shown() -> None:
+    positive, negative = model_record(Branch(), torch.ones(2)), model_record(Branch(), -torch.ones(2))
+    assert [node.name for node in nodes(positive)][-2:] == ["sin", "output"]
+    assert [node.name for node in nodes(negative)][-2:] == ["cos", "output"]
+
+
+def test_of_a_loop_each_round_is_shown() -> None:
+    names = [node.name for node in nodes(model_record(Loop(), torch.ones(2)))]
+    assert [name for name in names if name.startswith("mul")] == ["mul", "mul_1"]
+
+
+def test_a_number_read_out_of_a_tensor_is_an_edge_and_not_its_value() -> None:
+    record = model_record(Scale(), torch.tensor([0.123456, 0.654321]))
+    scaled = next(node for node in nodes(record) if node.name == "mul")
+    assert scaled.args == "x, item"
+    assert "0.65" not in record.to_json()
+    assert "0.12" not in record.to_json()
