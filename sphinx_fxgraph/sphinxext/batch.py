@@ -18,8 +18,6 @@ from sphinx.errors import ConfigError
 from sphinx.util import logging
 from sphinx.util.display import progress_message, status_iterator
 
-from sphinx_fxgraph import runner
-from sphinx_fxgraph.capture.worker.farm import ExecutorError, find_executor
 from sphinx_fxgraph.drawing import compose
 from sphinx_fxgraph.drawing.compose import Job
 from sphinx_fxgraph.drawing.layout.engine import Engine, EngineMissingError, find_engine
@@ -116,6 +114,10 @@ def captured(app: Sphinx, run: Run, keys: Sequence[str]) -> Iterator[tuple[Graph
     """Capture in other processes, and give each record as soon as it is there."""
     if not keys:
         return
+    # A build that captures nothing is to be as quick as one without us: these take a quarter of our time.
+    from sphinx_fxgraph import runner
+    from sphinx_fxgraph.capture.worker.farm import ExecutorError, find_executor
+
     try:
         records = runner.capture(
             [spec for key in keys if isinstance(spec := run.specs[key], GraphSpec)],
