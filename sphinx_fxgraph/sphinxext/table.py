@@ -56,7 +56,7 @@ def _verdict(record: Record, _: Units) -> str:
     return _VERDICTS.get(record.verdict.kind, record.verdict.kind) if record.verdict else ""
 
 
-_VERDICTS = {"same": "every input value", "path": "one path"}
+_VERDICTS = {"same": "every input", "path": "one path"}
 """What the graph holds for: in a table there is no room for the sentence that the facts line has."""
 
 Cell = Callable[[Record, Units], str]
