@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from sphinx.builders import Builder
 from sphinx.errors import ConfigError
+from sphinx.util import logging
 
 from sphinx_fxgraph.diff import compare
 from sphinx_fxgraph.record import Record
@@ -22,6 +23,8 @@ from sphinx_fxgraph.sphinxext.warn import warn
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.environment import BuildEnvironment
+
+logger = logging.getLogger(__name__)
 
 _MOST_LINES = 40
 """Of one difference; ``sphinx-fxgraph diff`` tells all."""
@@ -56,14 +59,28 @@ class _CacheBuilder(Builder):
         """Instead of writing pages: work with the cache. All pages are read, and all models are known."""
         domain = fx_domain(self.env)
         run = domain.run
-        if not run.config.cache_dir and self.tags.has("fxgraph_temporary"):
-            raise ConfigError(
-                "set fxgraph_cache_dir in conf.py to the folder of the cache, or name that of the doctrees with -d"
-            )
+        try:
+            self.check_folder()
+            _shard((), run.config.shard)
+        except ConfigError as error:  # told in words; Sphinx would print a traceback and ask for a report
+            logger.error("%s", error)
+            self._application.statuscode = 2
+            return
         if run.config.mode in ("cached", "off"):
             run.config = dataclasses.replace(run.config, mode="auto")
         if not self.work(self._application, run, list(domain.each())):
             self._application.statuscode = 1
+
+    def check_folder(self) -> None:
+        """See to it that there is a folder that stays.
+
+        Raises:
+            ConfigError: there is none.
+        """
+        if not self.config.fxgraph_cache_dir and self.tags.has("fxgraph_temporary"):
+            raise ConfigError(
+                "set fxgraph_cache_dir in conf.py to the folder of the cache, or name that of the doctrees with -d"
+            )
 
     def work(self, app: Sphinx, run: Run, uses: Sequence[Use]) -> bool:
         """Do what the builder is for; whether all is well."""
