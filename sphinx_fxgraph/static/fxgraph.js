@@ -337,6 +337,7 @@
       rect.setAttribute("width", was.w + wider);
       rect.setAttribute("height", was.h + higher);
     }
+    for (const share of frame.querySelectorAll(":scope > .fxg-percent")) share.setAttribute("x", was.w + wider);
     const title = frame.querySelector(":scope > .fxg-title");
     if (title && +title.getAttribute("x") > 20) {
       for (const text of frame.querySelectorAll(":scope > .fxg-title")) text.setAttribute("x", x(+text.getAttribute("x")));
@@ -391,7 +392,7 @@
       const fold = group.matches(".fxg-fold");
       const top = fold ? SECOND : 0;
       const name = fold ? group.dataset.path.split(".").pop() : text(group, ".fxg-name");
-      const frame = drawn("g", { class: group.getAttribute("class").replace("fxg-closed", "fxg-opened"), "data-path": group.dataset.path });
+      const frame = drawn("g", { class: group.getAttribute("class").replace("fxg-closed", "fxg-opened").replace(/ fxg-sha\S+/g, ""), "data-path": group.dataset.path });
       for (const each of ["id", "data-type", "data-count", "data-body"]) {
         if (group.hasAttribute(each)) frame.setAttribute(each, group.getAttribute(each));
       }
@@ -431,6 +432,8 @@
       const sheets = fold ? [2, 1] : [];
       frame.prepend(...sheets.map((sheet) => drawn("rect", { class: "fxg-frame fxg-sheet", x: 3 * sheet, y: 3 * sheet, width: w, height: h, rx: 10 })), drawn("rect", { class: "fxg-frame", width: w, height: h, rx: 10 }));
       frame.insertBefore(fragment(content), title);
+      const share = text(group, ".fxg-percent");
+      if (share) frame.append(drawn("text", { class: "fxg-percent", x: w, y: -3 }, share));
       prepare(frame);
       return { frame, w, h, pin: (inside.ins[0] ?? inside.size[0] / 2) + shift };
     }
