@@ -44,7 +44,8 @@ _KINDS = {
         clamp_max mean sum prod max min amax amin maximum minimum var std cumsum norm addcmul addcdiv
         reciprocal square iadd isub imul itruediv add_ sub_ mul_ div_ clamp_ rsub where masked_fill
         masked_fill_ erf floor ceil round eq ne lt le gt ge and_ or_ not_ invert logical_and logical_or
-        logical_not outer cross lerp
+        logical_not outer cross lerp argmax argmin topk sort tril triu index_add index_add_ scatter_add scatter_add_
+        log1p expm1 atan2
     """,
     "shape": """
         view reshape flatten Flatten Unflatten unflatten permute transpose t T contiguous expand expand_as
@@ -53,7 +54,12 @@ _KINDS = {
         Dropout3d AlphaDropout dropout dropout1d dropout2d dropout3d Identity PixelShuffle PixelUnshuffle
         pixel_shuffle pixel_unshuffle ChannelShuffle ZeroPad2d ReflectionPad1d ReflectionPad2d
         ReplicationPad2d ConstantPad1d ConstantPad2d CircularPad1d CircularPad2d Fold Unfold unfold fold
-        movedim swapaxes unbind tile repeat_interleave flip view_as reshape_as size getattr dim item
+        movedim swapaxes unbind tile repeat_interleave flip view_as reshape_as size getattr dim item bool to_dense
+        scatter scatter_ one_hot
+    """,
+    "param": """
+        arange zeros ones full empty eye linspace tensor zeros_like ones_like full_like empty_like new_zeros new_ones
+        new_full new_empty rand randn rand_like randn_like
     """,
 }
 _CATEGORY = {kind: category for category, kinds in _KINDS.items() for kind in kinds.split()}

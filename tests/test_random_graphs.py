@@ -1,0 +1,125 @@
+"""Whatever the graph: nothing overlaps, no edge runs through a box, every operator is drawn once, labels fit."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from sphinx_fxgraph.drawing import compose
+from sphinx_fxgraph.drawing.layout.engine import find_engine
+from sphinx_fxgraph.drawing.seen.shown import Look
+from sphinx_fxgraph.drawing.svg import svg
+from sphinx_fxgraph.record import Body, BodyInput, Node, Record, TensorMeta, Value, join
+
+LEGIBILITY = Path(__file__).parent.parent / "benchmarks" / "legibility"
+sys.path.insert(0, str(LEGIBILITY))
+from geometry import faults  # noqa: E402 - what the pictures of real models are measured with
+
+KINDS = ("Conv2d", "BatchNorm2d", "ReLU", "add", "cat", "scaled_dot_product_attention", "MyOwn")
+SEEDS = range(8)
+OPEN = Look(open=("*",), fold="off")
+LOOKS = (Look(depth=1), OPEN)
+
+
+def tensor(chance: random.Random) -> tuple[TensorMeta, ...]:
+    return (TensorMeta(tuple(chance.choice((1, 8, 512)) for _ in range(chance.randint(0, 4))), "f32"),)
+
+
+def body(chance: random.Random, name: str, inner: Sequence[Body], inputs: int, least: int = 1) -> Body:
+    """Operators and calls, each of which takes some of the values before it, mostly late ones."""
+    outer = name == "Net"
+    nodes = [Node(f"x{k}", "placeholder", "input", "input", outputs=tensor(chance)) for k in range(inputs * outer)]
+    values = [Value(node.name) for node in nodes] or [Value("", k) for k in range(inputs)]
+    unused = dict.fromkeys(values)
+
+    def take(count: int) -> tuple[Value, ...]:
+        late = values[-4:] if chance.random() < 0.8 else values
+        taken = tuple(chance.choice(late) for _ in range(count))
+        for value in taken:
+            unused.pop(value, None)
+        return taken
+
+    for number in range(chance.randint(least, 12)):
+        own = f"op{number}" if chance.random() < 0.8 else f"a_{'very_' * chance.randint(1, 6)}long_name_{number}"
+        if inner and chance.random() < 0.4:
+            called = chance.choice(inner)
+            taken = take(len(called.inputs))
+            nodes.append(Node(own, "call_module", own, called.type, type=called.type, inputs=taken, body=called.type))
+            made = [Value(own, k) for k in range(len(called.outputs))]
+        else:
+            kind = chance.choice(KINDS)
+            taken = take(chance.randint(1, 3))
+            nodes.append(Node(own, "call_function", kind, kind, inputs=taken, outputs=tensor(chance)))
+            made = [Value(own)]
+        values += made
+        unused |= dict.fromkeys(made)
+    outputs = tuple(unused)
+    if outer:
+        nodes.append(Node("output", "output", "output", "output", inputs=outputs, outputs=tensor(chance)))
+    given = () if outer else tuple(BodyInput(f"in{k}", tensor(chance)) for k in range(inputs))
+    return Body(name, given, tuple(nodes), () if outer else outputs)
+
+
+def nested(seed: int) -> Record:
+    chance = random.Random(seed)
+    bodies: list[Body] = []
+    for number in range(chance.randint(0, 4)):
+        bodies.append(body(chance, f"Module{number}", bodies[-2:], chance.choice((1, 1, 1, 2, 3))))
+    bodies.append(body(chance, "Net", bodies, chance.randint(1, 3), least=4))
+    return Record({}, "symbolic", "Net", {each.type: each for each in bodies})
+
+
+@pytest.fixture(scope="module")
+def jobs() -> list[compose.Job]:
+    made = [compose.Job(nested(seed), look) for seed in SEEDS for look in LOOKS]
+    assert compose.lay_out(made, find_engine()) == []
+    return made
+
+
+def page_svg(job: compose.Job) -> str:
+    return svg.page_svg(compose.scene(job), figure="f", title="t", description="d", rows=True)
+
+
+def drawn(frame: compose.Frame) -> Iterator[str]:
+    yield from (box.path for box in frame.boxes)
+    for inner in frame.frames:
+        yield from drawn(inner)
+
+
+def test_nothing_overlaps_and_no_edge_runs_through_a_box(jobs: list[compose.Job]) -> None:
+    for job in jobs:
+        found, _ = faults(page_svg(job))
+        assert (found.overlaps, found.crossings) == ([], []), job.look
+
+
+def test_every_operator_is_drawn_once(jobs: list[compose.Job]) -> None:
+    for job in jobs:
+        if job.look.open:
+            walked = [join(path, node.name) for path, _, node in job.record.walk() if not node.body]
+            assert Counter(drawn(compose.scene(job))) == Counter(walked)
+
+
+def test_a_level_without_an_engine_is_drawn_all_the_same() -> None:
+    for seed in SEEDS[:4]:
+        job = compose.Job(nested(seed), OPEN)
+        while missing := job.missing():
+            job.layouts |= {key: job.composer.plain(key) for key in missing}
+        found, _ = faults(page_svg(job))
+        assert found.overlaps == []
+        walked = [join(path, node.name) for path, _, node in job.record.walk() if not node.body]
+        assert Counter(drawn(compose.scene(job))) == Counter(walked)
+        assert "simpler way" in compose.remark(job)
+
+
+@pytest.mark.browser
+def test_no_label_is_wider_than_its_box(jobs: list[compose.Job]) -> None:
+    pytest.importorskip("playwright.sync_api")
+    from browser import overflowing
+
+    for by_font in overflowing(map(page_svg, jobs)):
+        assert by_font == {"DejaVu": [], "Liberation": []}
