@@ -153,3 +153,14 @@ def test_blocks_of_other_sizes_fold_only_loosely_and_say_from_which_size_to_whic
     assert runs(model, fold="loose") == [("layers.0", 3, "own")]
     (box,) = (box for box in boxes(root_level(model_record(model, X).record, Look(fold="loose"))) if box.run)
     assert [meta.shape for meta in box.tensors] == [(2, "8…32")]
+
+
+def test_a_run_in_a_model_that_is_cut_into_stretches_keeps_its_count() -> None:
+    def long(self: nn.Module, x: torch.Tensor) -> torch.Tensor:
+        for number in range(250):
+            x = x + number
+        return chained(self, x)
+
+    record = model_record(Net(long, layers=blocks(5)), X).record
+    (kept,) = {box.run.count for box in boxes(root_level(record, Look(open=("*",)))) if box.run}
+    assert kept == 5

@@ -12,6 +12,7 @@ from sphinx_fxgraph.drawing.layout import engine
 from sphinx_fxgraph.drawing.seen.shown import Look
 from sphinx_fxgraph.drawing.svg import svg
 from sphinx_fxgraph.drawing.svg.shares import COLOURS, Shares, shade, written
+from sphinx_fxgraph.drawing.text.units import Units
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -109,3 +110,13 @@ def test_print_has_shades_and_their_legend(job: compose.Job) -> None:
 )
 def test_percentages(percent: float, text: str, step: int) -> None:
     assert (written(percent), shade(percent)) == (text, step)
+
+
+def test_numbers_in_tooltips_are_written_as_the_project_writes_them() -> None:
+    model = nn.Sequential(nn.LayerNorm(8), nn.Linear(8, 500))
+    job = compose.Job(record_model(model, (torch.ones(2, 8),), {}), Look())
+    compose.lay_out([job], engine.find_engine(""))
+    shares = Shares(job.record, Units("SI", "all"))
+    found = boxes(svg.page_svg(compose.scene(job), figure="f", title="t", description="d", shares=shares))
+    assert "80 MACs (1.0 %)" in (found["0"].findtext(f"{SVG}title") or "")
+    assert "4.50 k parameters (100 %) · 8.00 kMACs (99 %)" in (found["1"].findtext(f"{SVG}title") or "")

@@ -86,7 +86,7 @@ def rewired(body: Body, nodes: Sequence[Node], renamed: Mapping[Value, Value]) -
 
 def cluster(shown: Shown) -> Shown:
     """Cut bodies with more than `MOST_BOXES` nodes into stretches, and these again, until every level is small."""
-    bodies = dict(shown.record.bodies)
+    bodies, runs, chips = dict(shown.record.bodies), dict(shown.runs), dict(shown.chips)
     todo = list(bodies)
     while todo:
         name = todo.pop()
@@ -94,8 +94,13 @@ def cluster(shown: Shown) -> Shown:
         if len(bodies[name].nodes) > MOST_BOXES:
             bodies[name], made = _cut(record, name)
             bodies |= made
+            for inside, body in made.items():  # what is known of a node goes with it
+                runs |= {(inside, node.name): runs[name, node.name] for node in body.nodes if (name, node.name) in runs}
+                chips |= {
+                    (inside, node.name): chips[name, node.name] for node in body.nodes if (name, node.name) in chips
+                }
             todo += [name, *made]
-    return dataclasses.replace(shown, record=dataclasses.replace(shown.record, bodies=bodies))
+    return dataclasses.replace(shown, record=dataclasses.replace(shown.record, bodies=bodies), runs=runs, chips=chips)
 
 
 def _cut(record: Record, name: str) -> tuple[Body, dict[str, Body]]:
