@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
+import re
 import shutil
 import subprocess
 import sys
+import venv
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +20,9 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 pytest_plugins = ("sphinx.testing.fixtures",)
+
+WITHOUT = ("torch", "graphviz", "graphviz_pure", "pygraphviz", "pydot")
+"""What a docs build needs none of, where all is in the cache."""
 
 DOCS = Path(__file__).parent.parent / "docs"
 """The project's own docs; `zoo`, the gallery's models, is imported from here."""
@@ -107,3 +113,44 @@ def browser() -> Iterator[Browser]:
         instance = driver.chromium.launch(executable_path=executable, args=list(CHROMIUM_FLAGS))
         yield instance
         instance.close()
+
+
+@pytest.fixture(scope="session")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """An interpreter that has what is installed here, but neither torch nor anything of Graphviz."""
+    folder = tmp_path_factory.mktemp("bare")
+    venv.create(folder / "env", symlinks=True)
+    (site,) = (folder / "env").glob("[Ll]ib/**/site-packages")
+    for name in _needed("sphinx") | _needed("msgspec"):
+        distribution = importlib.metadata.distribution(name)
+        for file in distribution.files or ():
+            top = file.parts[0]
+            here = site / top
+            if top not in ("..", "__pycache__") and not here.exists():
+                here.symlink_to(Path(str(distribution.locate_file(top))))
+    (site / "ours.pth").write_text(str(Path(__file__).parents[1]))
+    python = folder / "env" / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    look = f"import importlib.util as u; print([n for n in {WITHOUT} if u.find_spec(n)])"
+    found = subprocess.run([str(python), "-c", look], capture_output=True, check=True, encoding="utf-8")
+    assert found.stdout.strip() == "[]"
+    return str(python)
+
+
+def _needed(name: str) -> set[str]:
+    """A distribution and what it requires."""
+    found: set[str] = set()
+    todo = [name]
+    while todo:
+        name = todo.pop()
+        if name not in found:
+            found.add(name)
+            for requirement in importlib.metadata.requires(name) or ():
+                if "extra ==" not in requirement:
+                    needed = re.match(r"[\w.-]+", requirement)
+                    assert needed is not None
+                    try:
+                        importlib.metadata.distribution(needed[0])
+                    except importlib.metadata.PackageNotFoundError:
+                        continue  # for another Python or platform
+                    todo.append(needed[0])
+    return found
