@@ -2,9 +2,10 @@
 
     python benchmarks/warm_build/run.py [--rounds 5] [--folder DIR] [--table none]
 
-The sites are built in turn, in processes of their own, so that what else the machine does falls on both. "Again" is a
-build in which nothing has changed; "anew" is one without doctrees and output, as after a fresh clone: then our pages also
-have tables of their operators, which static files have not, unless ``--table none`` is given.
+The sites are built in turn, in processes of their own, so that what else the machine does falls on both; what is
+given is processor time, or with ``WALL=1`` the time on the wall. "Again" is a build with nothing changed, and "anew"
+is one without doctrees and output, as after a fresh clone: then our pages also have tables of their operators, which
+static files have not, unless ``--table none`` is given.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ def _leave(run: Run, reasons: dict[str, str], why: str) -> None:
     """Show what there is."""
     for key, reason in reasons.items():
         if run.head(key) is None:
-            run.missing(key, f"it is not in the cache, and {why}")
+            run.missing(key, why)
         else:
             run.troubles[key] = "cache", f"shown as it was captured before: {reason}"
 
