@@ -157,7 +157,7 @@ NO_PLAIN_FACTS = {
     "CacheResult": "hooks know nothing of what is in an object",
     "DistributionResult": "hooks know nothing of what is in an object",
     "GeneratorResult": "hooks do not consume a generator",
-    "ForceOutside": "it cannot be run without gradients, nor with the hooks' results kept",
+    "ForceOutside": "a plain run has no gradients",
     "Lazy": "its modules change their class when they are first called",
     "Parallel": "what is around its modules is left out, and noted",
     "Transforms": "a function that is transformed is one operator",
@@ -170,7 +170,6 @@ def test_the_facts_of_a_plain_run(case: Case) -> None:
         pytest.skip("TorchScript calls no hooks of torch's")
     if case.name in NO_PLAIN_FACTS:
         pytest.skip(NO_PLAIN_FACTS[case.name])
-    with torch.enable_grad() if case.name.startswith("Force") else torch.no_grad():
-        facts = plain_forward(model, args, kwargs)
+    facts = plain_forward(model, args, kwargs)
     found = differences(observed(case.name), facts, model)
     assert [each for each in found if "not reached" not in each and "no edge" not in each] == []

@@ -37,6 +37,7 @@ def of_tier(tier: str) -> Iterator[Target]:
         yield from monai()
     if tier == "smoke":
         return
+    yield from corpus()
     if _installed("efficientnet_pytorch"):
         yield from others()
     if _installed("torch_geometric"):
@@ -95,6 +96,15 @@ _GALLERY = [
     ("examples.Batched", '{"image": f32[2, 3, 8, 8], "text": f32[2, 8]}'),
     ("examples.Autoencoder", "4, 16"),
 ]
+
+
+def corpus() -> Iterator[Target]:
+    """What is in no other list (see `corpus`)."""
+    import corpus
+
+    for zoo, target, inputs in corpus.ROWS:
+        if _installed(zoo.replace("torch-geometric", "torch_geometric")):
+            yield Target(zoo, target, target, (inputs,))
 
 
 # -- packages

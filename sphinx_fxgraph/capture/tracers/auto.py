@@ -43,7 +43,11 @@ def trace(
     if run.error is not None:
         return run
     written = defined(getattr(model, method or "forward"))
-    traced = symbolic.trace(model, args, kwargs, leaf, method, literal=False)
+    traced = symbolic.trace(model, args, kwargs, leaf, method, literal=False, buffers=True)
+    if _reads_buffers(model, traced):  # where that is more than torch.fx can follow, without
+        if traced.error is None and compare(model, run, traced, leaf) is None:
+            return _same(traced)
+        traced = symbolic.trace(model, args, kwargs, leaf, method, literal=False)
     if traced.error is not None:
         spot = place(traced.error)
         return replace(run, verdict=Verdict("path", _refused(traced.error), *(spot if spot[0] else written)))
@@ -55,7 +59,16 @@ def trace(
     if difference is not None:
         spot = placed(difference.node)
         return replace(run, verdict=Verdict("path", difference.reason, *(spot if spot[0] else written)))
+    return _same(traced)
+
+
+def _same(traced: Trace) -> Trace:
     return replace(traced, tracer="symbolic", probed=True, verdict=Verdict("same"))
+
+
+def _reads_buffers(model: nn.Module, traced: Trace) -> bool:
+    names = {name for name, _ in model.named_buffers(remove_duplicate=False)}
+    return any(node.op == "get_attr" and node.target in names for node in traced.graph.nodes)
 
 
 def _is_autograd_function(target: Any) -> bool:

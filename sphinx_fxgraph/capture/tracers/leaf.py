@@ -35,8 +35,7 @@ def is_leaf(module: nn.Module, path: str, patterns: Sequence[str] = (), *, liter
         patterns: of types or paths.
         literal: close transformers too, as torch.fx does.
     """
-    names = {path, type(module).__name__, dotted(type(module))} - {""}
-    if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns for name in names):
+    if is_named(path, dotted(type(module)), patterns):
         return True
     if isinstance(module, torch.jit.ScriptModule):
         return True
@@ -44,3 +43,9 @@ def is_leaf(module: nn.Module, path: str, patterns: Sequence[str] = (), *, liter
     if "forward" in vars(module) or owner is nn.Module:
         return False
     return is_torch_nn(owner) and owner not in (_CONTAINERS if literal else _OPENED)
+
+
+def is_named(path: str, kind: str, patterns: Sequence[str]) -> bool:
+    """Whether one of the patterns names the path of a module, or its class with or without where that is from."""
+    names = {path, kind, kind.rpartition(".")[2]} - {""}
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns for name in names)

@@ -33,6 +33,7 @@ def trace(
     method: str = "",
     *,
     literal: bool = True,
+    buffers: bool = False,
 ) -> Trace:
     """Trace a model as far as torch.fx can follow it.
 
@@ -44,12 +45,15 @@ def trace(
         method: a method to trace instead of ``forward``.
         literal: close what torch.fx closes, and a module without children that it cannot follow. Otherwise modules are
             closed as they are for a run, and what cannot be followed is an error.
+        buffers: follow buffers, too. Otherwise torch.fx computes what follows from them alone while it traces, and has
+            it as a constant.
 
     Returns:
         The whole graph, or the part before the operator that failed, with the error.
     """
     tracer = _Tracer(args, kwargs, leaf, literal)
     tracer.traced_func_name = method or "forward"
+    tracer.proxy_buffer_attributes = buffers
     try:
         if not method and tracer.is_leaf_module(model, ""):
             tracer.trace_leaf(model)
