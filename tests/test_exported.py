@@ -179,7 +179,43 @@ def test_another_method() -> None:
     made = record_model(model, (X,), {}, spec=spec, tracer="export")
     assert made.output == "f32[s0, 2]"
     assert "forward" not in vars(model)
-    assert made.notes == ("torch.export opens every module, so leaf patterns change nothing",)
+    assert [node.name for node in made.bodies[made.root].nodes] == ["x", "encoder", "output"]
+
+
+class Pair(nn.Module):
+    """Returns two results."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(4, 4), nn.Sequential(nn.Linear(4, 4), nn.ReLU())
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        y = self.first(x)
+        return y, self.second(y)
+
+
+class UsesPair(nn.Module):
+    """Uses both results of a module."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pair = Pair()
+        self.scale = nn.Parameter(torch.ones(4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        a, b = self.pair(x)
+        return a * self.scale + b
+
+
+def test_a_pattern_closes_a_module_with_all_its_results_and_numbers() -> None:
+    model = UsesPair()
+    opened = record_model(model, (X,), {}, tracer="export")
+    closed = record_model(model, (X,), {}, spec=GraphSpec(target="", leaf=("Pair",)), tracer="export")
+    nodes = closed.bodies[closed.root].by_name
+    assert nodes["pair"].body == ""
+    assert [meta.path for meta in nodes["pair"].outputs] == ["[0]", "[1]"]
+    assert "pair.first.weight" not in closed.to_json()
+    assert (closed.output, closed.totals.macs) == (opened.output, opened.totals.macs)
 
 
 class Decides(nn.Module):

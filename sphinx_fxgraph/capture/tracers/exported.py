@@ -23,6 +23,7 @@ from sphinx_fxgraph.capture.errors import CaptureError, cut
 from sphinx_fxgraph.capture.flat import Trace
 from sphinx_fxgraph.capture.measures.probe import ProbeError, probe
 from sphinx_fxgraph.capture.model.arguments import ArgumentError, bind
+from sphinx_fxgraph.capture.tracers.closed import close
 from sphinx_fxgraph.capture.tracers.exported_graph import Flat, Symbols
 
 if TYPE_CHECKING:
@@ -38,13 +39,13 @@ def trace(
         model: it is left with constants of the graph and, for a method, another ``forward`` (see `untouched`).
         args: what ``forward`` is called with.
         kwargs: and its keyword arguments.
-        leaf: has no meaning here, torch.export opens everything; a note says so.
+        leaf: patterns of types or paths of modules that stay closed; torch.export itself opens everything.
         method: a method to export instead of ``forward``.
 
     Returns:
         The graph, results noted, or none and the error.
     """
-    notes = ["torch.export opens every module, so leaf patterns change nothing"] if leaf else []
+    notes: list[str] = []
     if method:
         model.forward = getattr(model, method)
     try:
@@ -61,6 +62,7 @@ def trace(
     with contextlib.suppress(ProbeError), _quiet():  # what asks for values has none on meta: then MACs stay unknown
         probe(model, flat.graph, flat.inputs)
     flat.note_results()
+    close(flat.graph, leaf)
     return Trace(flat.graph, [], flat.inputs, probed=True, notes=tuple(notes))
 
 
