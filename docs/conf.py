@@ -20,7 +20,7 @@ autodoc_typehints = "description"
 nitpick_ignore_regex = [
     ("py:.*", r"(torch|nn|graphviz)\..*"),  # no inventory is fetched: the docs build offline
     ("py:class", r"sphinx_fxgraph\.record\.Record"),  # a page of its own shows the source
-    ("py:exc", "CaptureError"),  # stands on the page by its full name
+    ("py:exc", "(Capture|EngineMissing)Error"),  # stand on the page by their full names
 ]
 
 html_theme = "furo"

@@ -18,7 +18,7 @@ _MEASURE = """
 () => {
   const found = [];
   for (const group of document.querySelectorAll('.fxg-op, .fxg-closed, .fxg-svg :has(> .fxg-frame)')) {
-    const own = [...group.children];
+    const own = [...group.children].flatMap(e => e.matches('a') ? [...e.children] : e);
     const box = own.find(e => e.matches('.fxg-box, .fxg-frame') && !e.matches('.fxg-sheet')).getBBox();
     const chip = own.find(e => e.matches('.fxg-chip'));
     for (const text of own.filter(e => e.tagName == 'text' && !e.matches('.fxg-note'))) {

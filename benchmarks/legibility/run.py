@@ -1,7 +1,7 @@
 """How legible default views are, and what their layout costs. Prints two tables; exit status 1 if a target is missed.
 
 Run ``python benchmarks/legibility/run.py`` with torch, monai and playwright installed and Chromium on PATH; names of
-models as arguments measure only those.
+models as arguments measure only those. ``--out docs/design`` writes the tables of the handbook.
 
 CPU seconds are those of this process and of the engines it starts; both sides of a comparison are measured in one run.
 """
@@ -9,6 +9,7 @@ CPU seconds are those of this process and of the engines it starts; both sides o
 from __future__ import annotations
 
 import argparse
+import csv
 import gzip
 import json
 import resource
@@ -18,6 +19,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -107,9 +109,16 @@ def at_once(found: Record, engine: Engine) -> None:
     subprocess.run([engine.command, "-Tjson0"], input=dot, stdout=subprocess.DEVNULL, check=True)
 
 
-def costs(records: dict[str, Record], engine: Engine) -> list[str]:
-    """Layout against one run of the engine on the whole graph, the width with everything open, and the page's data."""
-    missed = []
+COSTS = ("model", "layout", "whole graph at once", "times less", "width, everything open", "data for drill-down")
+
+
+def costs(records: dict[str, Record], engine: Engine) -> tuple[list[tuple[str, ...]], list[str]]:
+    """Layout against one run of the engine on the whole graph, the width with everything open, and the page's data.
+
+    Returns:
+        A row of `COSTS` a model, and the targets that are missed.
+    """
+    rows, missed = [], []
     for name, least in TIMES_LESS.items():
         if name not in records:
             continue
@@ -119,11 +128,11 @@ def costs(records: dict[str, Record], engine: Engine) -> list[str]:
         opened = picture(name, found, engine, Look(open=("*",)))
         job = compose.Job(found, inside=True)
         compose.lay_out([job], engine)
-        inside = {key: svg.inside_svg(value, figure="f") for key, value in compose.insides(job).items()}
+        inside = {key: svg.inside_svg(value, figure="f", rows=True) for key, value in compose.insides(job).items()}
         data = len(gzip.compress(json.dumps(inside, separators=(",", ":")).encode()))
-        print(
-            f"{name}: layout {ours:.2f} s, the whole graph at once {whole:.1f} s: {whole / ours:.0f} times less; "
-            f"everything open {opened.row[4]} wide; data for drill-down {data / 1000:.1f} kB"
+        times, wide = f"{whole / ours:.0f}", str(opened.row[4])
+        rows.append(
+            (name, f"{ours:.2f} s", f"{whole:.1f} s", times, wide, f"{data / 1000:.1f} kB" if inside else "none")
         )
         if whole < least * ours:
             missed.append(f"{name}: layout costs only {whole / ours:.1f} times less, not {least}")
@@ -131,11 +140,18 @@ def costs(records: dict[str, Record], engine: Engine) -> list[str]:
             missed.append(f"{name}: everything open is {opened.row[4]} wide")
         if data > PAGE_DATA[name]:
             missed.append(f"{name}: {data} bytes of data for drill-down")
-    return missed
+    return rows, missed
 
 
-def growth(engine: Engine, sizes: Sequence[int] = (100, 1_000, 10_000)) -> list[str]:
-    """Cost per operator of a flat module without repeats, everything open, as it grows."""
+GROWN = ("operators", "layout and drawing, each")
+
+
+def growth(engine: Engine, sizes: Sequence[int] = (100, 1_000, 10_000)) -> tuple[list[tuple[str, ...]], list[str]]:
+    """Cost per operator of a flat module without repeats, everything open, as it grows.
+
+    Returns:
+        A row of `GROWN` a size, and the target if it is missed.
+    """
     each = {}
     for size in sizes:
         with torch.device("meta"):
@@ -147,9 +163,9 @@ def growth(engine: Engine, sizes: Sequence[int] = (100, 1_000, 10_000)) -> list[
             svg.page_svg(compose.scene(job), figure="f", title="", description="")
 
         each[size] = min(cpu(draw) for _ in range(3 if size < 10_000 else 1)) / size
-    print("per operator, everything open: " + ", ".join(f"{n:,}: {s * 1e6:.0f} µs" for n, s in each.items()))
     grown = each[sizes[-1]] / each[sizes[0]]
-    return [f"cost per operator grows {grown:.1f} times"] if grown > GROWTH else []
+    rows = [(f"{size:,}", f"{seconds * 1e6:,.0f} µs") for size, seconds in each.items()]
+    return rows, [f"cost per operator grows {grown:.1f} times"] if grown > GROWTH else []
 
 
 # -- all of it
@@ -161,6 +177,7 @@ def main() -> int:
     parser.add_argument("models", nargs="*", metavar="MODEL", help=", ".join((*MODELS, *OTHERS)))
     parser.add_argument("--engine", default="", help="a program instead of the one that would be found")
     parser.add_argument("--tracer", default="symbolic", help="of the capture")
+    parser.add_argument("--out", metavar="DIR", type=Path, help="write the tables there, too")
     parser.add_argument("--save", metavar="DIR", help="keep the pictures, as they are printed")
     options = parser.parse_args()
     engine = find_engine(options.engine)
@@ -176,11 +193,18 @@ def main() -> int:
     for one, fonts in zip(pictures, labels, strict=True):
         one.row.append(sum(map(len, fonts.values())) if fonts else "?")
         one.missed += [f"label wider than its box in {font}: {text}" for font, texts in fonts.items() for text in texts]
-    table(pictures)
     missed = [f"{one.name}: {what}" for one in pictures for what in one.missed]
-    missed += costs(records, engine)
+    tables = {"legibility": [HEAD, *([str(cell) for cell in one.row] for one in pictures)]}
+    print_table(tables["legibility"])
+    found, more = costs(records, engine)
+    tables["legibility-costs"], missed = [COSTS, *found], missed + more
+    print_table(tables["legibility-costs"])
     if not options.models:
-        missed += growth(engine)
+        found, more = growth(engine)
+        tables["legibility-growth"], missed = [GROWN, *found], missed + more
+        print_table(tables["legibility-growth"])
+    if options.out:
+        write(options.out, tables, engine)
     if options.save:
         save(options.save, records, engine)
     print("\n" + ("\n".join(missed) if missed else "every target is met"))
@@ -204,13 +228,22 @@ HEAD = (
 """Of the table. Overlaps, crossings, edges through titles, edges along boxes; labels that overflow in either font."""
 
 
-def table(pictures: Sequence[Picture]) -> None:
+def print_table(rows: Sequence[Sequence[str]]) -> None:
     """Print the measurements in columns."""
-    rows = [HEAD, *([str(cell) for cell in one.row] for one in pictures)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         print("  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]))
-    print()
+    print(flush=True)
+
+
+def write(folder: Path, tables: dict[str, Sequence[Sequence[str]]], engine: Engine) -> None:
+    """Write the tables, and what they were measured with."""
+    for name, rows in tables.items():
+        with folder.joinpath(f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows(rows)
+    versions = [f"{package} {version(package)}" for package in ("sphinx-fxgraph", "torch", "monai", "transformers")]
+    used = ", ".join([*versions, engine.version.removeprefix("graphviz-pure - ")])
+    folder.joinpath("legibility-versions.txt").write_text(f"{used}\n", encoding="utf-8")
 
 
 def save(folder: str, records: dict[str, Record], engine: Engine) -> None:
