@@ -56,7 +56,8 @@ def prove(folder: Path, cache: Path | None) -> None:
             others.append(name)
     ours = [line for line in empty.splitlines() if "[fxgraph" in line or "svg" in line]
     print(
-        f"{same} pages are the same, {len(filled)} are filled by autodoc, {len(others)} others differ: {list(map(str, others))}"
+        f"{same} pages are the same, {len(filled)} are filled by autodoc, {len(others)} others differ:",
+        *others,
     )
     print(f"warnings of ours without torch: {len(ours)}, with it: {full.count('[fxgraph')}")
     for line in ours:
