@@ -38,6 +38,7 @@ def main() -> None:
 def prove(folder: Path, cache: Path | None) -> None:
     """Say how many pages are the same; end with 1 if one is not that should be."""
     shutil.copytree(ROOT / "docs", folder / "docs", ignore=shutil.ignore_patterns("_build"))
+    shutil.copy(ROOT / "CHANGELOG.md", folder)  # a page includes it
     if cache:
         shutil.copytree(cache, folder / "cache")
     full = build(folder, "full", sys.executable, dict(os.environ))
