@@ -47,7 +47,7 @@ def snippets() -> Iterator[tuple[str, str, str]]:
             shown = list(fenced(text, "rst"))
         name = "-".join(path.relative_to(DOCS.parent).with_suffix("").parts).lower()
         for number, snippet in enumerate(shown, 1):
-            if re.search("fxgraph(-table)?::", snippet):
+            if re.search("fxgraph(-table|-diff)?::", snippet):
                 yield f"{name}-{number}", ".rst", snippet
                 yield f"{name}-{number}-myst", ".md", as_myst(snippet) + "\n"
         for number, snippet in enumerate(fenced(text, "md") if path.suffix == ".md" else (), 1):
@@ -87,7 +87,7 @@ def test_all_snippets_build_without_a_warning(built: Build) -> None:
 def test_a_snippet_becomes_a_figure(built: Build, name: str) -> None:
     figures = BeautifulSoup(built.page(f"{name}.html"), "lxml").select("figure.fxgraph")
     text = next(text for found, _, text in SNIPPETS if found == name)
-    assert len(figures) == len(re.findall(r"fxgraph(?:::|})", text))
+    assert len(figures) == len(re.findall(r"fxgraph(?:-diff)?(?:::|})", text))
     assert all(figure.select("svg .fxg-op") for figure in figures)
     if not figures:
         assert BeautifulSoup(built.page(f"{name}.html"), "lxml").select("table.fxg-table tbody tr")
@@ -136,6 +136,13 @@ def test_the_handbook_names_every_option_and_no_other() -> None:
 
     page = (DOCS / "usage" / "options.rst").read_text(encoding="utf-8")
     assert sorted(re.findall(r"^``:([\w-]+):``$", page, re.MULTILINE)) == sorted([*CAPTURE, *LOOK, *PAGE])
+
+
+def test_the_handbook_names_what_only_a_difference_has() -> None:
+    from sphinx_fxgraph.sphinxext.diff import OURS
+
+    page = (DOCS / "usage" / "diff.rst").read_text(encoding="utf-8")
+    assert {name for name in OURS if f"``:{name}:``" in page} == set(OURS)
 
 
 def test_the_handbook_names_every_warning_and_no_other() -> None:
