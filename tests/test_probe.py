@@ -151,6 +151,28 @@ def test_a_model_that_cannot_run_on_meta_is_run_for_real(monkeypatch: pytest.Mon
     assert "device" not in record.spec
 
 
+class Hungry(nn.Module):
+    """Has no room for real, and on meta does not like its own tensor of the CPU."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        if type(torch.empty(1)) is Tensor and not torch.empty(1).is_meta:
+            raise MemoryError("no room")
+        self.many = nn.Linear(4000, 4000)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y: Tensor = self.many(x) + torch.ones(1, device="cpu").expand(1, 4000)
+        return y
+
+
+def test_a_model_that_is_too_large_to_be_run_for_real_is_run_with_fake_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    record = record_spec(GraphSpec.parse("test_probe.Hungry", "f32[1, 4000]"))
+    assert record.failure is None
+    assert record.output == "f32[1, 4000]"
+    assert record.totals.parameters == 16_004_000
+
+
 def test_a_failure_on_the_device_that_was_asked_for_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
     record = record_spec(GraphSpec.parse("test_probe.Values", "f32[2, 4]", device="meta"))

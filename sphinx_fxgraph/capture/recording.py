@@ -56,11 +56,30 @@ def record_spec(spec: GraphSpec) -> Record:
                 built = build(replace(spec, device="cpu"))
         record = _record_built(built, spec)
         if record.failure and built.device == "meta" and spec.device == "auto" and _is_about_meta(record.failure):
-            device = "cpu" if record.totals.bytes <= _MOST_REAL_BYTES else "fake"
-            record = _record_built(build(replace(spec, device=device)), spec)
+            record = _off_meta(spec, record.totals.bytes)
     except CaptureError as error:
         return _failed(spec, error)
     return record
+
+
+def _off_meta(spec: GraphSpec, size: int) -> Record:
+    """The record of a model that needs values: for real, or where memory does not last with fake tensors."""
+
+    def tried(device: str) -> Record:
+        try:
+            return _record_built(build(replace(spec, device=device)), spec)
+        except CaptureError as error:
+            return _failed(spec, error)
+
+    real = tried("cpu") if size <= _MOST_REAL_BYTES else None
+    if real and not (real.failure and _is_about_memory(real.failure)):
+        return real
+    fake = tried("fake")
+    return real if real and fake.failure else fake
+
+
+def _is_about_memory(failure: Failure) -> bool:
+    return failure.type == "MemoryError" or "allocate memory" in failure.message  # torch's allocator: a RuntimeError
 
 
 def _is_small(built: Built) -> bool:
