@@ -61,7 +61,7 @@ def picture(name: str, found: Record, engine: Engine, look: Look) -> Picture:
     job = compose.Job(found, look)
     said = compose.lay_out([job], engine)
     drawn = compose.scene(job)
-    text = svg.page_svg(drawn, figure="f", title=name, description="")
+    text = svg.page_svg(drawn, figure="f", title=name, description="", rows=True)
     wrong, counts = faults(text)
     spine = [abs(line.points[0][0] - line.points[-1][0]) < 1 for line in _lines(drawn) if line.spine]
     straight = sum(spine) / len(spine) if spine else 1.0
