@@ -112,6 +112,30 @@ def test_a_buffer_whose_value_must_be_known_is_read() -> None:
     assert {"mul", "mul_1"} <= {*nodes(record)}
 
 
+class Remembers(nn.Module):
+    """Keeps what it computes in a buffer, and decides by its values then."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.state: Any
+        self.register_buffer("state", torch.zeros(4), persistent=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.__dict__["last"] = self._buffers["state"] = x * 2
+        if self.state.sum() > 100:
+            return x
+        return x + self.state
+
+
+def test_a_model_that_keeps_symbols_in_its_state_is_compared_all_the_same() -> None:
+    model = Remembers()
+    record = captured(model)
+    assert record.verdict is not None
+    assert record.verdict.kind == "path"
+    assert "last" not in vars(model)
+    assert torch.equal(model.state, torch.zeros(4))
+
+
 # -- one path, as run
 
 

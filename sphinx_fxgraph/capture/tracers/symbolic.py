@@ -20,6 +20,7 @@ from torch import fx, nn
 
 from sphinx_fxgraph.capture.flat import Call, Frame, Trace, leaves, passed_through
 from sphinx_fxgraph.capture.model.arguments import arrivals, bind
+from sphinx_fxgraph.capture.model.untouched import untouched
 from sphinx_fxgraph.capture.naming import dotted, writes_in_place
 from sphinx_fxgraph.capture.place import place
 from sphinx_fxgraph.capture.tracers.leaf import is_leaf
@@ -54,14 +55,18 @@ def trace(
     tracer = _Tracer(args, kwargs, leaf, literal)
     tracer.traced_func_name = method or "forward"
     tracer.proxy_buffer_attributes = buffers
-    try:
-        if not method and tracer.is_leaf_module(model, ""):
-            tracer.trace_leaf(model)
-        else:
-            tracer.trace(model)
-    except Exception as error:  # noqa: BLE001 - a model may raise anything, and a failure is part of the result
-        return Trace(tracer.graph, tracer.calls, tracer.inputs, error)
-    return Trace(tracer.graph, tracer.calls, tracer.inputs)
+    error: Exception | None = None
+    with untouched(model):  # one that keeps state in attributes has symbols there now
+        try:
+            if not method and tracer.is_leaf_module(model, ""):
+                tracer.trace_leaf(model)
+            else:
+                tracer.trace(model)
+        except Exception as raised:  # noqa: BLE001 - a model may raise anything, and a failure is part of the result
+            error = raised
+        constants = {name: value for name, value in vars(model).items() if name.startswith("_tensor_constant")}
+    vars(model).update(constants)
+    return Trace(tracer.graph, tracer.calls, tracer.inputs, error)
 
 
 class _Tracer(fx.Tracer):
