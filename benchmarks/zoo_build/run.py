@@ -4,7 +4,7 @@
 
 Both are cold: nothing is in a cache, no page is written. The models are torchvision's for classification and
 segmentation and those it can quantize. The script builds each on the meta device, as we do, draws it with torchview's
-default depth, and renders SVG; it writes no pages. What was found goes to ``results.csv``.
+default depth, and renders SVG; it writes no pages. What was found goes to ``docs/design/zoo-build.csv``.
 """
 
 from __future__ import annotations
@@ -14,14 +14,13 @@ import csv
 import fnmatch
 import json
 import os
-import platform
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-HERE = Path(__file__).parent
+RESULT = Path(__file__).parents[2] / "docs" / "design" / "zoo-build.csv"
 
 CONF = """
 project = "zoo"
@@ -52,18 +51,19 @@ def targets(count: int, patterns: list[str]) -> dict[str, str]:
     return {name: found[name] for name in fits[:count]}
 
 
-def seconds(command: list[str], folder: Path) -> float:
-    """How long a command takes, from its start to its end."""
-    start = time.monotonic()
+def seconds(command: list[str], folder: Path) -> tuple[float, float]:
+    """How long a command takes, from its start to its end, and how long processors work for it and its processes."""
+    start, before = time.monotonic(), os.times()
     run = subprocess.run(command, check=False, cwd=folder, capture_output=True, text=True)
-    taken = time.monotonic() - start
+    taken, after = time.monotonic() - start, os.times()
     print(run.stdout[-500:], run.stderr[-2000:], file=sys.stderr)
     if run.returncode:
         raise SystemExit(f"{command[:4]} ended with {run.returncode}")
-    return taken
+    used = after.children_user + after.children_system - before.children_user - before.children_system
+    return taken, used
 
 
-def ours(models: dict[str, str], folder: Path) -> tuple[float, int]:
+def ours(models: dict[str, str], folder: Path) -> tuple[tuple[float, float], int]:
     """Seconds of a first build of the site, and how many drawings are on its pages."""
     docs = folder / "docs"
     docs.mkdir()
@@ -75,7 +75,7 @@ def ours(models: dict[str, str], folder: Path) -> tuple[float, int]:
     return taken, sum('class="fxg-svg"' in page.read_text(encoding="utf-8") for page in pages)
 
 
-def theirs(models: dict[str, str], folder: Path) -> tuple[float, int]:
+def theirs(models: dict[str, str], folder: Path) -> tuple[tuple[float, float], int]:
     """Seconds of the script, and how many drawings it made."""
     out = folder / "torchview"
     out.mkdir()
@@ -93,12 +93,12 @@ def main() -> None:
     lines = []
     with tempfile.TemporaryDirectory() as folder:
         for what, run in (("a site with pages and index, by sphinx-fxgraph", ours), ("torchview and dot", theirs)):
-            taken, drawn = run(models, Path(folder))
-            lines.append([what, len(models), drawn, f"{taken:.0f}", os.cpu_count(), platform.python_version()])
+            (taken, used), drawn = run(models, Path(folder))
+            lines.append([what, len(models), drawn, f"{taken:.0f}", f"{used:.0f}", os.cpu_count()])
             print(*lines[-1], flush=True)
-    with (HERE / "results.csv").open("w", encoding="utf-8", newline="") as file:
+    with RESULT.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(["what", "models", "drawings", "seconds", "cores", "Python"])
+        rows.writerow(["what", "models", "drawings", "seconds", "CPU seconds", "cores"])
         rows.writerows(lines)
 
 
