@@ -10,16 +10,16 @@ sys.path.insert(0, str(Path(__file__).parent))  # `corpus` itself, which some ta
 ROWS = [
     ("torch", "torch.nn.BatchNorm2d(8)", "2, 8, 4, 4"),
     ("transformers", "corpus.tiny('Bert', 'Model')", "input_ids=i64[1, 16] < 1000, attention_mask=i64[1, 16] < 2"),
-    ("transformers", "corpus.tiny('GPT2', 'LMHeadModel')", "input_ids=i64[1, 16] < 1000"),
+    ("transformers", "corpus.tiny('GPT2', 'LMHeadModel')", "input_ids=i64[1, 16] < 1000, use_cache=False"),
     ("transformers", "corpus.tiny('Llama', 'ForCausalLM')", "input_ids=i64[1, 16] < 1000, use_cache=False"),
     (
         "transformers",
         "corpus.tiny('T5', 'ForConditionalGeneration')",
-        "input_ids=i64[1, 16] < 1000, decoder_input_ids=i64[1, 8] < 1000",
+        "input_ids=i64[1, 16] < 1000, decoder_input_ids=i64[1, 8] < 1000, use_cache=False",
     ),
     ("transformers", "corpus.tiny('ViT', 'ForImageClassification')", "pixel_values=f32[1, 3, 64, 64]"),
     ("transformers", "corpus.tiny('Wav2Vec2', 'Model')", "input_values=f32[1, 16000]"),
-    ("transformers", "corpus.tiny('Mamba', 'Model')", "input_ids=i64[1, 16] < 1000"),
+    ("transformers", "corpus.tiny('Mamba', 'Model')", "input_ids=i64[1, 16] < 1000, use_cache=False"),
     ("transformers", "corpus.tiny('ResNet', 'ForImageClassification')", "pixel_values=f32[1, 3, 64, 64]"),
     ("transformers", "corpus.tiny('Swin', 'ForImageClassification')", "pixel_values=f32[1, 3, 64, 64]"),
     (
@@ -36,7 +36,10 @@ ROWS = [
     ("timm", "timm.create_model('test_convnext', pretrained=False)", "1, 3, 160, 160"),
     ("timm", "timm.create_model('resnet18', pretrained=False, features_only=True)", "1, 3, 224, 224"),
 ]
-"""Distribution, target, inputs; those that the other lists do not have."""
+"""Distribution, target, inputs; those that the other lists do not have.
+
+Without caches, which are objects that the comparison does not look into.
+"""
 
 
 def tiny(family: str, kind: str) -> object:
