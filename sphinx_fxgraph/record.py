@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 
 from sphinx_fxgraph import written
+from sphinx_fxgraph.written.references import check_references
 
 SCHEMA = 3
 """Version of the format. It is part of the record and not of the spec id: an older record is stale, never missing."""
@@ -297,8 +298,8 @@ class Record:
         """
         record = _decode(text, cls)
         try:
-            record._check()
-        except RecursionError as error:
+            check_references(record)
+        except (ValueError, RecursionError) as error:
             raise RecordError(str(error)) from error
         return record
 
@@ -306,39 +307,6 @@ class Record:
     def digest(self) -> str:
         """SHA-256 of everything but ``made_by``: two records with one digest describe the same architecture."""
         return hashlib.sha256(dataclasses.replace(self, made_by={}).to_json().encode()).hexdigest()
-
-    def _check(self) -> None:
-        """References must lead somewhere and end, so that no reader has to ask again."""
-        if self.root and self.root not in self.bodies:
-            raise RecordError(f"no body {self.root!r}")
-        sizes: dict[str, tuple[int, int]] = {}
-        for name in self.bodies:
-            self._size(name, sizes)
-
-    def _size(self, name: str, sizes: dict[str, tuple[int, int]]) -> tuple[int, int]:
-        """How many operators one run of a body has, and how deep it nests; checks the body on the way."""
-        if name in sizes:
-            if not sizes[name][0]:
-                raise RecordError(f"body {name!r} contains itself")
-            return sizes[name]
-        sizes[name] = 0, 0
-        body = self.bodies[name]
-        size, depth = 1, 1
-        known = {"": len(body.inputs)}
-        for node in body.nodes:
-            _check_values(name, node.inputs, known)
-            if node.name in known:
-                raise RecordError(f"{name}: two nodes are called {node.name!r}")
-            if node.body and node.body not in self.bodies:
-                raise RecordError(f"{name}: no body {node.body!r}")
-            inner_size, inner_depth = self._size(node.body, sizes) if node.body else (1, 0)
-            size, depth = size + inner_size, max(depth, inner_depth + 1)
-            known[node.name] = len(self.bodies[node.body].outputs) if node.body else 1
-        _check_values(name, body.outputs, known)
-        if size > _MOST_OPERATORS or depth > _DEEPEST:
-            raise RecordError(f"body {name!r} runs more than {_MOST_OPERATORS:,} operators or {_DEEPEST} levels")
-        sizes[name] = size, depth
-        return size, depth
 
 
 _Read = TypeVar("_Read", Head, Record)
@@ -357,18 +325,6 @@ def _decode(text: str | bytes, cls: type[_Read]) -> _Read:
     if read.schema > SCHEMA:
         raise NewerError(f"schema {read.schema} is newer than {SCHEMA}, the latest that this version reads")
     return read
-
-
-_MOST_OPERATORS = 10_000_000
-"""More than any model has: a hostile file of nested bodies must not keep a reader busy for ever."""
-_DEEPEST = 200
-"""Likewise: readers go through the levels by recursion."""
-
-
-def _check_values(name: str, values: tuple[Value, ...], known: Mapping[str, int]) -> None:
-    for value in values:
-        if not 0 <= value.output < known.get(value.node, 0):
-            raise RecordError(f"{name}: no such value {tuple(value)!r}")
 
 
 def join(path: str, name: str) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
+from typing import Any
 
 import pytest
 
@@ -128,33 +130,145 @@ def test_each_node_has_a_line_so_that_a_diff_shows_it_alone() -> None:
     assert [json.loads(new.strip().rstrip(","))["detail"] for old, new in zip(before, after, strict=True) if old != new]
 
 
+def lines(record: Record, start: str) -> list[Any]:
+    """The entries of a list in the text of a record, read one line at a time."""
+    text = record.to_json().splitlines()
+    first = next(number for number, line in enumerate(text, 1) if line.strip() == start)
+    entries = itertools.takewhile(lambda line: not line.strip().startswith("]"), text[first:])
+    return [json.loads(line.strip().rstrip(",")) for line in entries]
+
+
+CONV = "torch.nn.modules.conv.Conv2d"
+WEIGHT, BIAS = TensorMeta((8, 4, 3, 3), "f32", "weight"), TensorMeta((8,), "f32", "bias", "cuda")
+
+
 def test_what_the_rest_of_a_node_tells_is_not_written_and_is_read_all_the_same() -> None:
-    weight, bias = TensorMeta((8, 4, 3, 3), "f32", "weight"), TensorMeta((8,), "f32", "bias", "cuda")
-    conv = "torch.nn.modules.conv.Conv2d"
     nodes = (
-        Node("conv", "call_module", "conv", "Conv2d", conv, inputs=(Value(""),), args="x", where="Net.forward:1"),
-        Node("conv@2", "call_module", "conv", "Conv2d", conv, inputs=(Value("conv"),), parameters=(weight, bias)),
+        Node("conv", "call_module", "conv", "Conv2d", CONV, inputs=(Value(""),), args="x", where="Net.forward:1"),
+        Node("conv@2", "call_module", "conv", "Conv2d", CONV, inputs=(Value("conv"),), parameters=(WEIGHT, BIAS)),
         Node("cat", "call_function", "torch.cat", "cat", args="[conv, x], 1", inputs=(Value("conv"), Value(""))),
         Node("other", "call_module", "other", "Conv2d", "mine.Conv2d", args="()", where="helper:3"),
         Node("none", "call_method", "size", "size", inputs=(Value("cat", 0), Value("", 0))),
+        Node("last", "call_function", "last", "", inputs=(Value("none"),), args="none", outputs=(X,)),
     )
-    modules = (Module("conv", conv, parameters=8, trainable=8), Module("other", "mine.Conv2d", parameters=8))
+    record = Record(spec={}, tracer="symbolic", bodies={"Net": Body("pkg.Net", (BodyInput("x", (X,)),), nodes)})
+    assert Record.from_json(record.to_json()) == record
+    first, second, third, fourth, _, last = lines(record, '"nodes": [')
+    assert first == {"name": "conv", "type": "Conv2d", "where": ":1"}
+    assert second["parameters"][0] == "f32[8, 4, 3, 3] weight"
+    assert third["args"] == "[⋯], 1"
+    assert fourth["inputs"] == []
+    assert last == {"name": "last", "outputs": ["f32[1, 4]"]}
+    assert record.to_json().count(CONV) == 1
+
+
+def test_what_class_and_config_say_of_a_leaf_module_is_written_where_they_come_first() -> None:
+    leaf = Node("conv", "call_module", "conv", "Conv2d", CONV, detail="3×3", config="4, 8", parameters=(WEIGHT,))
+    nodes = (
+        leaf,
+        dataclasses.replace(leaf, name="conv@2"),
+        dataclasses.replace(leaf, name="conv@3", detail="", parameters=()),
+        dataclasses.replace(leaf, name="conv@4", config="4, 9"),
+        dataclasses.replace(leaf, name="conv@5"),
+    )
     record = Record(
-        spec={},
-        tracer="symbolic",
-        bodies={"Net": Body("pkg.Net", (BodyInput("x", (X,)),), nodes)},
-        modules=modules,
+        spec={}, tracer="symbolic", bodies={"B": Body("B", nodes=nodes[:3]), "A": Body("A", nodes=nodes[3:])}
     )
-    text = record.to_json()
-    assert Record.from_json(text) == record
-    first, second, third = text.splitlines()[7:10]
-    assert json.loads(first.rstrip(",")) == {"inputs": [""], "name": "conv", "type": "Conv2d", "where": ":1"}
-    assert json.loads(second.rstrip(","))["parameters"] == [
-        ["f32", [8, 4, 3, 3], "weight"],
-        ["f32", [8], "bias", "cuda"],
+    assert Record.from_json(record.to_json()) == record
+    first, second = lines(record, '"nodes": [')  # of A, which is written first
+    assert first["detail"] == second["detail"] == "3×3"
+    assert '{"config": "4, 8", "detail": "", "inputs": [], "name": "conv@3", "parameters": []' in record.to_json()
+    assert '{"config": "4, 8", "inputs": [], "name": "conv@2", "type": "Conv2d"}' in record.to_json()
+
+
+def family(*modules: Module) -> Record:
+    """Two blocks of one body, and these modules."""
+    conv = Node("conv", "call_module", "conv", "Conv2d", CONV, parameters=(WEIGHT,), inputs=(Value(""),))
+    blocks = tuple(Node(name, "call_module", name, "Block", "Block", body="Block") for name in ("a", "list.b"))
+    bodies = {"Net": Body("Net", nodes=blocks), "Block": Body("Block", (BodyInput("x", (X,)),), (conv,))}
+    return Record(spec={}, tracer="symbolic", root="Net", bodies=bodies, modules=modules)
+
+
+NET, LIST = Module("", "Net", "Net"), Module("list", "torch.nn.ModuleList")
+BLOCKS = (Module("a", "Block", "Block"), Module("list.b", "Block", "Block"))
+CONVS = tuple(Module(f"{block.path}.conv", CONV, "", 288, 288, 0, 1152) for block in BLOCKS)
+
+
+def test_a_module_that_a_node_tells_is_written_as_its_name_and_what_equal_bodies_hold_once() -> None:
+    record = family(NET, BLOCKS[0], CONVS[0], LIST, BLOCKS[1], CONVS[1], Module("c", CONV))
+    assert Record.from_json(record.to_json()) == record
+    assert lines(record, '"modules": [') == [
+        "",
+        "a",
+        ".conv",
+        {"path": "list", "type": "ModuleList"},
+        ".b",
+        {"path": "c", "type": "Conv2d"},
     ]
-    assert json.loads(third.rstrip(","))["args"] == "[⋯], 1"
-    assert text.count(conv) == 1
+
+
+FROZEN = dataclasses.replace(CONVS[1], trainable=0)
+
+
+@pytest.mark.parametrize(
+    "modules",
+    [
+        (LIST, BLOCKS[1], CONVS[1], BLOCKS[0], CONVS[0], NET),  # registered in another order than called
+        (NET, CONVS[0], BLOCKS[0], BLOCKS[1], CONVS[1]),
+        (NET, BLOCKS[0], CONVS[0], BLOCKS[1]),  # nothing below the second
+        (NET, BLOCKS[0], BLOCKS[1], CONVS[1]),
+        (NET, BLOCKS[0], CONVS[0], BLOCKS[1], FROZEN),
+        (NET, BLOCKS[0], CONVS[0], BLOCKS[1], CONVS[1], Module("list.b.more", "Block", "Block")),
+        (NET, BLOCKS[0], CONVS[0], Module("a.again", "Block", "Block"), BLOCKS[1], CONVS[1]),
+        (Module("a", "Other", "Block", 3, 3, 4, 9), BLOCKS[0], BLOCKS[0]),
+        (NET, Module("a", "Block"), Module("list.b", "Block", "Net")),
+        *[(NET, BLOCKS[0], Module(path, "T"), BLOCKS[0], CONVS[0]) for path in (".", "a..b", ".a", "a.", "a.a", "..")],
+    ],
+)
+def test_any_modules_come_back_in_their_order(modules: tuple[Module, ...]) -> None:
+    record = family(*modules)
+    assert Record.from_json(record.to_json()) == record
+
+
+MARKS = [
+    "",
+    "⋯",
+    "⋯, x",
+    "x, ⋯",
+    "x, y",
+    "[x, y], ⋯",
+    "⋯⋯",
+    ":1",
+    ":",
+    "T.forward:1",
+    "forward:1",
+    "f32[1, 4] a",
+    ".",
+    "T.",
+]
+
+
+@pytest.mark.parametrize("text", MARKS)
+def test_a_text_that_looks_like_an_abbreviation_comes_back_as_it_was(text: str) -> None:
+    meta = TensorMeta((1, "s0, 1"), text or "f", text, text)
+    inputs = (BodyInput("x", (X, meta)), BodyInput("y", (TensorMeta((2, "2", text), "f32"),)))
+    node = Node(text or "n", text, text, text, text, text, text, args=text, kwargs=text, config=text, where=text)
+    both = dataclasses.replace(node, name="n2", inputs=(Value(""), Value("", 1)), outputs=(meta,), parameters=(meta, X))
+    bodies = {"B": Body(text, inputs, (node, both)), "C": Body("p.T", inputs, (both,), (Value("", 1), Value("n2")))}
+    record = Record(
+        spec={}, tracer="symbolic", root="B", bodies=bodies, modules=(Module(text, text), Module("n2", text))
+    )
+    assert Record.from_json(record.to_json()) == record
+
+
+def test_a_small_file_that_stands_for_an_endless_list_of_modules_is_refused() -> None:
+    bodies = {f"b{n}": {"type": "T", "nodes": [{"name": "a", "body": f"b{n + 1}"}]} for n in range(40)}
+    for body in bodies.values():
+        body["nodes"].append(body["nodes"][0] | {"name": "b"})
+    down, up = ["." * n + "a" for n in range(40)], ["." * n + "b" for n in reversed(range(40))]
+    plain = {"schema": SCHEMA, "spec": {}, "tracer": "", "root": "b0", "bodies": bodies | {"b40": {"type": "T"}}}
+    with pytest.raises(RecordError, match="more than 500,000 modules"):
+        Record.from_json(json.dumps(plain | {"modules": ["", *down, *up]}))
 
 
 def test_the_digest_is_of_the_architecture_and_not_of_what_made_it() -> None:
