@@ -101,8 +101,8 @@ def _ports(letter: str, positions: Sequence[float], width: int) -> str:
     return f"<TR><TD>{_TABLE}<TR>{''.join(cells)}</TR></TABLE></TD></TR>"
 
 
-_TABLE = '<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0">'
+_TABLE = '<TABLE BORDER="0" CELLSPACING="0" CELLPADDING="0">'
 
 
 def _cell(width: int, height: int, port: str = "") -> str:
-    return f'<TD FIXEDSIZE="TRUE" WIDTH="{width}" HEIGHT="{height}"{port}></TD>'
+    return f'<TD WIDTH="{width}" HEIGHT="{height}"{port}></TD>'
