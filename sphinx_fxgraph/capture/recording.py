@@ -51,7 +51,8 @@ def record_spec(spec: GraphSpec) -> Record:
     """
     try:
         built = build(spec)
-        if built.device == "meta" and spec.device == "auto" and _is_small(built):
+        once = spec.network  # what is downloaded is downloaded once
+        if built.device == "meta" and spec.device == "auto" and not once and _is_small(built):
             with contextlib.suppress(CaptureError):  # it cannot be built for real
                 built = build(replace(spec, device="cpu"))
         record = _record_built(built, spec)

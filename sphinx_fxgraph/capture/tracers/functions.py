@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -44,6 +45,28 @@ _READS: dict[str, Any] = {
     "__index__": operator.index,
     "__int__": int,
 }
+
+
+def is_torchs(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether a call runs torch's own code alone: no operator of another library, and no function that is given."""
+    namespace = getattr(function, "namespace", "aten") if isinstance(function, torch._ops.OpOverload) else "aten"
+    return namespace in ("aten", "prim", "prims") and not any(map(callable, (*args, *kwargs.values())))
+
+
+def unprofiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function, which no `sys.setprofile` follows: of torch's own code, much of it Python, nobody asks."""
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        profile = sys.getprofile()
+        if profile is None:
+            return function(*args, **kwargs)
+        sys.setprofile(None)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            sys.setprofile(profile)
+
+    return run
 
 
 @functools.lru_cache(maxsize=4096)

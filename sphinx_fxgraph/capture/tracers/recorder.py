@@ -27,7 +27,7 @@ from sphinx_fxgraph.capture.measures.macs import MacCounter
 from sphinx_fxgraph.capture.measures.probe import slow_attention
 from sphinx_fxgraph.capture.model.arguments import arrivals
 from sphinx_fxgraph.capture.model.untouched import Values, untouched
-from sphinx_fxgraph.capture.naming import dotted, tensors_in, text
+from sphinx_fxgraph.capture.naming import dotted, is_torch_nn, tensors_in, text
 from sphinx_fxgraph.capture.place import place
 from sphinx_fxgraph.capture.tracers import control, functions
 from sphinx_fxgraph.capture.tracers.attributes import UNREGISTERED, Attributes, held
@@ -142,8 +142,9 @@ class Recorder(TorchFunctionMode):
             if not self._watch.inside:
                 self._replaced_data(func, args)
             return result
+        run = functions.unprofiled(func) if functions.is_torchs(func, args, kwargs) else func
         return self._node(
-            written.op, written.target, func, args, kwargs, shown=written.arguments(args), reads=written.reads
+            written.op, written.target, run, args, kwargs, shown=written.arguments(args), reads=written.reads
         )
 
     def _replaced_data(self, func: Any, args: tuple[Any, ...]) -> None:
@@ -225,6 +226,8 @@ class Recorder(TorchFunctionMode):
         """The node stands for ``forward`` alone: hooks are the model's code."""
 
         def node(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+            if is_torch_nn(type(module)):
+                function = functions.unprofiled(function)
             return self._node("call_module", path, function, args, kwargs, owner=module, marks=self._marks(path))
 
         if not _has_hooks(module):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import importlib
+import json
 import os
 import sys
 import traceback
@@ -16,7 +17,7 @@ from typing import Any, NoReturn
 from sphinx_fxgraph import sources
 from sphinx_fxgraph.capture.worker import sandbox
 from sphinx_fxgraph.record import Failure, Record
-from sphinx_fxgraph.spec import GraphSpec
+from sphinx_fxgraph.spec import Call, GraphSpec, parse_target
 
 
 @dataclass(frozen=True)
@@ -32,12 +33,8 @@ class Request:
     """Bytes; 0 is no limit."""
 
 
-IMPORTED_DYNAMO = 3
-"""The exit status of a capture that is done, in which torch has imported torch._dynamo.
-
-torch does so by itself, with the first operator that it has on meta in Python only. It takes as long as all of torch,
-so the server imports it once for the captures to come; small models alone never need it.
-"""
+READY = "ready.json"
+"""Beside the result: the modules that a capture has imported and that the server may import, once for all to come."""
 
 
 def preload(*names: str) -> None:
@@ -50,17 +47,51 @@ def preload(*names: str) -> None:
 def capture(request: Request, result: Path, output: Path) -> NoReturn:
     """Write the record to ``result``, and what the model's code prints to ``output``, and end this process."""
     status = 1
+    ready: list[str] = []
     try:
         log = sandbox.enter(output, request.folder, request.sys_path, request.memory)
         preload()
         refused = [] if request.spec.get("network") else sandbox.refuse_network()
         sandbox.limit_time(request.seconds, log)
-        result.write_text(_told(_record(request.spec), refused).to_json(), encoding="utf-8")
-        status = IMPORTED_DYNAMO if "torch._dynamo" in sys.modules else 0
+        record = _told(_record(request.spec, ready), refused)
+        if (
+            "torch._dynamo" in sys.modules
+        ):  # torch imports it with its first operator in Python; it takes as long as torch
+            ready.append("torch._dynamo")
+        result.with_name(READY).write_text(json.dumps(ready), encoding="utf-8")
+        result.write_text(record.to_json(), encoding="utf-8")
+        status = 0
     except BaseException:  # noqa: BLE001 - a forked child must never go back into the server
         traceback.print_exc()
     finally:
         os._exit(status)
+
+
+def _ready(spec: GraphSpec) -> list[str]:
+    """The modules of installed packages that a target brings in, if importing them started no thread.
+
+    A process with threads, as OpenMP's after the first operator, cannot be forked: its children would hang.
+    """
+    from sphinx_fxgraph.capture.model.resolve import resolve
+
+    before, count = set(sys.modules), threads()
+    try:
+        target = parse_target(spec.target)
+        resolve(target.function if isinstance(target, Call) else target)
+    except BaseException:  # noqa: BLE001 - it fails again where it is told
+        return []
+    if count == 0 or threads() != count:
+        return []
+    found = [(name, getattr(module, "__file__", None)) for name, module in sys.modules.items() if name not in before]
+    return [name for name, file in found if file and file.endswith(".py") and not sources.is_source(file)]
+
+
+def threads() -> int:
+    """How many threads this process has; 0 where nobody knows."""
+    try:
+        return len(list(Path("/proc/self/task").iterdir()))
+    except OSError:
+        return 0
 
 
 def failed(spec: Mapping[str, Any], failure: Failure) -> Record:
@@ -68,7 +99,7 @@ def failed(spec: Mapping[str, Any], failure: Failure) -> Record:
     return Record(spec=spec, tracer=spec.get("tracer", "auto"), failure=failure)
 
 
-def _record(spec: Mapping[str, Any]) -> Record:
+def _record(spec: Mapping[str, Any], ready: list[str]) -> Record:
     try:
         from sphinx_fxgraph.capture.closure.files import completed
         from sphinx_fxgraph.capture.closure.ran import watch
@@ -83,8 +114,10 @@ def _record(spec: Mapping[str, Any]) -> Record:
             )
         return failed(spec, Failure("import", type(error).__name__, message, transient=True))
     try:
+        asked = GraphSpec.from_dict(spec)
         with watch() as watched:
-            record = record_spec(GraphSpec.from_dict(spec))
+            ready += _ready(asked)
+            record = record_spec(asked)
         return completed(record, watched)
     except BaseException as error:  # noqa: BLE001 - whatever it is, it costs one model its graph and nothing else
         traceback.print_exc()

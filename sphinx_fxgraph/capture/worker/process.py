@@ -23,7 +23,7 @@ import time
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from sphinx_fxgraph.capture.worker import child, listing, postmortem
+from sphinx_fxgraph.capture.worker import child, listing, postmortem, sandbox
 from sphinx_fxgraph.capture.worker.child import Request
 from sphinx_fxgraph.record import Failure
 
@@ -93,35 +93,61 @@ class _Server:
     def __init__(self, requests: BinaryIO, answers: BinaryIO, folder: Path) -> None:
         self.requests, self.answers = requests, answers
         self.result, self.output = folder / "record.json", folder / "output"
-        self.wanted = False
-        """Whether a child has imported torch._dynamo."""
+        self.ready: dict[str, bool] = {}
+        """What children have imported, and whether this process has yet to do so."""
+        self.path: tuple[str, ...] | None = None
+        """Where modules were searched when what children had imported was imported here, if anything was."""
+        self.forks = _FORKS
 
     def run(self) -> None:
         """Answer every request."""
         self._preload()
+        before: Request | None = None
         for line in self.requests:
-            if self.wanted and "torch._dynamo" not in sys.modules:
-                self._preload("torch._dynamo")
             plain = json.loads(line)
             number = plain.pop("id")
-            answer = {"id": number, "record": self.capture(Request(**plain))}
+            request = Request(**plain)
+            if before and self.forks and any(self.ready.values()):
+                self._share(before)
+            answer = {"id": number, "record": self.capture(request)}
+            before = request
             self.answers.write(json.dumps(answer).encode() + b"\n")
             self.answers.flush()
 
-    def _preload(self, *names: str) -> None:
+    def _preload(self) -> None:
         if _FORKS:
-            child.preload(*names)
+            child.preload()
             gc.freeze()  # children share the memory of what they do not touch
+
+    def _share(self, request: Request) -> None:
+        """Import for all children to come what one of them has imported, and ended well."""
+        threads, before = child.threads(), list(sys.path)
+        names = [name for name, todo in self.ready.items() if todo]
+        self.ready = dict.fromkeys(self.ready, False)
+        sandbox.go_offline()
+        sys.path[:] = dict.fromkeys([*request.sys_path, *sys.path])
+        with sandbox.silence():
+            child.preload(*names)
+        sys.path[:] = before
+        self.path = request.sys_path
+        self.forks = child.threads() == threads  # a process with more of them cannot be forked safely
+        gc.freeze()
+
+    def _is_alike(self, request: Request) -> bool:
+        """Whether a child of this process would find the modules that the request means, and its network."""
+        return self.path is None or (self.path == request.sys_path and not request.spec.get("network"))
 
     def capture(self, request: Request) -> str:
         """The record's JSON, whatever becomes of the child."""
         try:
             try:
-                status = self._wait(self._fork(request) if _FORKS else self._fresh(request), request)
+                forks = self.forks and self._is_alike(request)
+                status = self._wait(self._fork(request) if forks else self._fresh(request), request)
             except _HungError:
                 status = self._wait(self._fresh(request), request)
-            self.wanted = self.wanted or status == child.IMPORTED_DYNAMO
-            if status in (0, child.IMPORTED_DYNAMO) and self.result.exists():
+            if status == 0 and self.result.exists():
+                names = json.loads(self.result.with_name(child.READY).read_text(encoding="utf-8"))
+                self.ready = dict.fromkeys((name for name in names if name not in sys.modules), True) | self.ready
                 return self.result.read_text(encoding="utf-8")
             output = self.output.read_text(encoding="utf-8", errors="replace") if self.output.exists() else ""
             failure = postmortem.ended(status, output, request.seconds, request.sys_path)

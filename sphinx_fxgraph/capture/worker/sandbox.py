@@ -11,7 +11,7 @@ import importlib
 import os
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -84,9 +84,31 @@ def refuse_network() -> list[str]:
     for name in ("connect", "connect_ex", "sendto"):
         guard(name)
     socket.getaddrinfo = lambda host, port, *_args, **_kwargs: refuse(host, port)
-    # Without these the hub's client tries again and again before it looks at what it has on disk.
-    os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1", HF_DATASETS_OFFLINE="1")
+    go_offline()
     return refused
+
+
+def go_offline() -> None:
+    """Tell the hub's client, which else tries again and again before it looks at what it has on disk."""
+    os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1", HF_DATASETS_OFFLINE="1")
+
+
+@contextlib.contextmanager
+def silence() -> Iterator[None]:
+    """Let nothing that is printed be seen, by Python or below it."""
+    kept = os.dup(1), os.dup(2)
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nothing, 1)
+        os.dup2(nothing, 2)
+        yield
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        for number, descriptor in enumerate(kept, 1):
+            os.dup2(descriptor, number)
+        for descriptor in (*kept, nothing):
+            os.close(descriptor)
 
 
 def _redirect(output: Path) -> None:
