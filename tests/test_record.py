@@ -149,11 +149,14 @@ def test_what_the_rest_of_a_node_tells_is_not_written_and_is_read_all_the_same()
         Node("cat", "call_function", "torch.cat", "cat", args="[conv, x], 1", inputs=(Value("conv"), Value(""))),
         Node("other", "call_module", "other", "Conv2d", "mine.Conv2d", args="()", where="helper:3"),
         Node("none", "call_method", "size", "size", inputs=(Value("cat", 0), Value("", 0))),
-        Node("last", "call_function", "last", "", inputs=(Value("none"),), args="none", outputs=(X,)),
+        Node("same", "call_function", "same", "", where="helper:4"),
+        Node("last", "call_function", "last", "", inputs=(Value("same"),), args="same", outputs=(X,), where="helper:4"),
     )
-    record = Record(spec={}, tracer="symbolic", bodies={"Net": Body("pkg.Net", (BodyInput("x", (X,)),), nodes)})
+    inputs = (BodyInput("x", (X,)), BodyInput("both", (X, X)), BodyInput("none"), BodyInput("", (X,)))
+    record = Record(spec={}, tracer="symbolic", bodies={"Net": Body("pkg.Net", inputs, nodes)})
     assert Record.from_json(record.to_json()) == record
-    first, second, third, fourth, _, last = lines(record, '"nodes": [')
+    assert lines(record, '"inputs": [')[:2] == ["f32[1, 4] x", {"name": "both", "tensors": ["f32[1, 4]", "f32[1, 4]"]}]
+    first, second, third, fourth, _, _, last = lines(record, '"nodes": [')
     assert first == {"name": "conv", "type": "Conv2d", "where": ":1"}
     assert second["parameters"][0] == "f32[8, 4, 3, 3] weight"
     assert third["args"] == "[⋯], 1"

@@ -1,9 +1,10 @@
 """The nodes of the bodies, short and at length.
 
-A tensor is ``"f32[1, 64, 56, 56] weight"``, a value the name of its node. A node leaves out its inputs where they are
-the node before it, its class where that is its body's, its kind where that is the name of its class, its target where
-that is its own name, its arguments where they are its inputs in their order; within other arguments ``⋯`` stands for
-these. A leaf module leaves out what the first of the same class and config says of itself and its own tensors.
+A tensor is ``"f32[1, 64, 56, 56] weight"``, an input of a body likewise where it is one tensor, a value the name of its
+node. A node leaves out its inputs where they are the node before it, its class where that is its body's, its kind where
+that is the name of its class, its target where that is its own name, its place where it is that of the node before, its
+arguments where they are its inputs in their order; within other arguments ``⋯`` stands for these. A leaf module leaves
+out what the first of the same class and config says of itself and its own tensors.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def short_bodies(bodies: Mapping[str, Plain], names: Mapping[str, str]) -> Plain
     short = {}
     for name, body in sorted(bodies.items()):
         nodes = [named(node, names) for node in _shorter(body, bodies, leaves)]
-        inputs = [each(item, "tensors", _short_tensor) for item in body.get("inputs", [])]
+        inputs = [_short_input(item) for item in body.get("inputs", [])]
         short[name] = each(filled(named(body, names), nodes=nodes, inputs=inputs), "outputs", _short_value)
     return short
 
@@ -38,7 +39,7 @@ def long_bodies(short: Mapping[str, Plain], classes: Mapping[str, str]) -> Plain
     leaves: _Leaves = {}
     bodies = {name: each(named(body, classes), "outputs", _long_value) for name, body in sorted(short.items())}
     for body in bodies.values():
-        body["inputs"] = [each(item, "tensors", _long_tensor) for item in body.get("inputs", [])]
+        body["inputs"] = [_long_input(item) for item in body.get("inputs", [])]
         body["nodes"] = list(_longer([named(node, classes) for node in body.get("nodes", [])], body, bodies, leaves))
     return bodies
 
@@ -86,6 +87,7 @@ def _told(node: Plain, before: Plain | None, body: Plain, bodies: Mapping[str, P
     told["target"] = node["name"].partition("@")[0]
     told["kind"] = type_.rpartition(".")[2]
     told["args"] = ", ".join(names)
+    told["where"] = before.get("where", "") if before else ""
     return told | leaves.get(_leaf(node), {})
 
 
@@ -112,6 +114,22 @@ def _has(node: Plain, key: str, part: str) -> bool:
 
 def _input(inputs: list[Plain], number: int = 0) -> str:
     return inputs[number]["name"] if 0 <= number < len(inputs) else ""
+
+
+def _short_input(item: Plain) -> Any:
+    tensors = item.get("tensors", [])
+    if len(tensors) == 1 and "path" not in tensors[0]:
+        short = _short_tensor(tensors[0] | {"path": item["name"]})
+        if isinstance(short, str):
+            return short
+    return each(item, "tensors", _short_tensor)
+
+
+def _long_input(short: Any) -> Plain:
+    if isinstance(short, dict):
+        return each(short, "tensors", _long_tensor)
+    tensor = dict(_long_tensor(short))
+    return {"name": tensor.pop("path"), "tensors": [tensor]}
 
 
 def _short_value(value: list[Any]) -> Any:
