@@ -18,6 +18,7 @@ from torch.nn.parameter import is_lazy
 from torch.utils._pytree import tree_leaves  # what torch.fx itself uses for nested values
 
 import sphinx_fxgraph
+from sphinx_fxgraph.capture.closure.ran import unwatched
 from sphinx_fxgraph.capture.errors import CaptureError, place, said
 from sphinx_fxgraph.capture.flat import Trace
 from sphinx_fxgraph.capture.measures.extras import pooled
@@ -140,9 +141,10 @@ def record_model(
                 probe(model, trace.graph, trace.inputs)
         except ProbeError as error:
             failure = failure or _probe_failure(error)
-        pooled(trace.graph, model)
-        found = find_bodies(model, trace)
-        modules, ties, totals = measure(model, found.used)
+        with unwatched():
+            pooled(trace.graph, model)
+            found = find_bodies(model, trace)
+            modules, ties, totals = measure(model, found.used)
     if failure is None:
         totals = run_totals(trace.graph, totals)
     sources, distributions = depends_on(class_files({type(module) for module in model.modules()}))

@@ -24,7 +24,7 @@ class Branch(nn.Module):
         return y
 
 
-@case("x; max(x); item(max); mul(x); output(mul)", x, values=True, traced=True)
+@case("x; max(x); item(max); mul(x, item); output(mul)", x, values=True, traced=True)
 class ReadsValue(nn.Module):
     """Computes with a number that it reads from a tensor."""
 

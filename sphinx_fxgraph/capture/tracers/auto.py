@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from torch.autograd import Function
 from torch.fx.proxy import TraceError
 
+from sphinx_fxgraph.capture.closure.ran import unwatched
 from sphinx_fxgraph.capture.errors import place, said
 from sphinx_fxgraph.capture.flat import Trace
 from sphinx_fxgraph.capture.place import defined, placed
@@ -42,6 +43,14 @@ def trace(
     run = observed.trace(model, args, kwargs, leaf, method)
     if run.error is not None:
         return run
+    with unwatched():  # all of the model's code has run
+        return _judged(run, model, args, kwargs, leaf, method)
+
+
+def _judged(
+    run: Trace, model: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], leaf: Sequence[str], method: str
+) -> Trace:
+    """The traced graph if it is the same as what ran, else that; with a verdict."""
     written = defined(getattr(model, method or "forward"))
     traced = symbolic.trace(model, args, kwargs, leaf, method, literal=False, buffers=True)
     if _reads_buffers(model, traced):  # where that is more than torch.fx can follow, without

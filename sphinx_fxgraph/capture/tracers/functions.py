@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 import operator
-import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
+
+from sphinx_fxgraph.capture.closure import ran
 
 
 class Written(NamedTuple):
@@ -53,18 +54,12 @@ def is_torchs(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> b
     return namespace in ("aten", "prim", "prims") and not any(map(callable, (*args, *kwargs.values())))
 
 
-def unprofiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same function, which no `sys.setprofile` follows: of torch's own code, much of it Python, nobody asks."""
+def unwatched(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function, where the closure is not looked for: of torch's own code, much of it Python, nobody asks."""
 
     def run(*args: Any, **kwargs: Any) -> Any:
-        profile = sys.getprofile()
-        if profile is None:
+        with ran.unwatched():
             return function(*args, **kwargs)
-        sys.setprofile(None)
-        try:
-            return function(*args, **kwargs)
-        finally:
-            sys.setprofile(profile)
 
     return run
 

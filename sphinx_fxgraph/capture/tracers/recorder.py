@@ -142,7 +142,7 @@ class Recorder(TorchFunctionMode):
             if not self._watch.inside:
                 self._replaced_data(func, args)
             return result
-        run = functions.unprofiled(func) if functions.is_torchs(func, args, kwargs) else func
+        run = functions.unwatched(func) if functions.is_torchs(func, args, kwargs) else func
         return self._node(
             written.op, written.target, run, args, kwargs, shown=written.arguments(args), reads=written.reads
         )
@@ -227,7 +227,7 @@ class Recorder(TorchFunctionMode):
 
         def node(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
             if is_torch_nn(type(module)):
-                function = functions.unprofiled(function)
+                function = functions.unwatched(function)
             return self._node("call_module", path, function, args, kwargs, owner=module, marks=self._marks(path))
 
         if not _has_hooks(module):

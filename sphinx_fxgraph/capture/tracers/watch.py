@@ -12,6 +12,7 @@ import torch
 
 from sphinx_fxgraph.capture.measures.macs import MacCounter, Operator, is_composite
 from sphinx_fxgraph.capture.model.untouched import Values
+from sphinx_fxgraph.capture.tracers import remembered
 from sphinx_fxgraph.capture.tracers.origins import Origins
 
 
@@ -88,7 +89,7 @@ class Watch(MacCounter):  # type: ignore[no-untyped-call]  # torch's class has n
         ]
         for tensor in written:
             self._values.keep(tensor)
-        out = func(*args, **kwargs)
+        out = remembered.run(func, args, kwargs)
         self.note(func, args, kwargs, out)
         seen.random = seen.random or _is_random(func)
         given = _tensors((*args, *kwargs.values()))
