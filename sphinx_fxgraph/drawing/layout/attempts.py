@@ -1,4 +1,4 @@
-"""Many graphs laid out in one run of the engine; where that fails, one by one, so that one costs the others nothing.
+"""Many graphs laid out in few runs of the engine; where one fails, one by one, so that one costs the others nothing.
 
 A graph that fails by itself is tried again with less effort (https://graphviz.org/docs/attrs/nslimit/). What then has
 no coordinates is left to `plain`.
@@ -6,13 +6,17 @@ no coordinates is left to `plain`.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 
 from sphinx_fxgraph.drawing.layout.engine import Coordinates, Engine, EngineFailedError
 
 _LESS_EFFORT = "nslimit=2 nslimit1=2 mclimit=0.2 splines=line"
 """Fewer rounds for ranks, order and places, and straight edges, which cost no search for a way."""
+_TOGETHER = 60
+"""Graphs in one run: the start of the engine is little of its time, and the cores share the runs."""
 _SHARE = 4
 """A graph by itself may take that part of the time that all together may."""
 
@@ -23,11 +27,26 @@ def lay_out(engine: Engine, graphs: Mapping[str, str], timeout: float) -> tuple[
     Args:
         engine: what lays out.
         graphs: DOT by key.
-        timeout: seconds for all of them in one run. One by one they may take as long once more, all in all.
+        timeout: seconds for each run of many. One by one they may take as long once more, all in all.
 
     Raises:
         EngineMissingError: the program is not there.
     """
+    found: dict[str, Coordinates] = {}
+    said: dict[str, str] = {}
+    keys = list(graphs)
+    parts = [{key: graphs[key] for key in keys[at : at + _TOGETHER]} for at in range(0, len(keys), _TOGETHER)]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for coordinates, complaints in pool.map(lambda part: _lay_out(engine, part, timeout), parts):
+            found |= coordinates
+            said |= complaints
+    return found, said
+
+
+def _lay_out(
+    engine: Engine, graphs: Mapping[str, str], timeout: float
+) -> tuple[dict[str, Coordinates], dict[str, str]]:
+    """The same for the graphs of one run."""
     found: dict[str, Coordinates] = {}
     said: dict[str, str] = {}
     try:
