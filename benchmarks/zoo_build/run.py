@@ -3,8 +3,9 @@
     python benchmarks/zoo_build/run.py [--models 100] [PATTERN ...]
 
 Both are cold: nothing is in a cache, no page is written. The models are torchvision's for classification and
-segmentation and those it can quantize. The script builds each on the meta device, as we do, draws it with torchview's
-default depth, and renders SVG; it writes no pages. What was found goes to ``docs/design/zoo-build.csv``.
+segmentation and those it can quantize. The script builds each on the meta device where that can be, draws it with
+torchview, and renders SVG; it writes no pages. It runs twice: with torchview's default depth, and with every operator
+in nested frames, which is what is on our pages. What was found goes to ``docs/design/zoo-build.csv``.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import csv
 import fnmatch
+import functools
 import json
 import os
 import subprocess
@@ -19,6 +21,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 RESULT = Path(__file__).parents[2] / "docs" / "design" / "zoo-build.csv"
 
@@ -30,9 +33,13 @@ fxgraph_zoo = {{"zoo": {{"folder": "models", "registry": {registry}, "options": 
 PEER = """
 import json, sys, torch, torchvision, torchview
 for name, target in json.loads(sys.argv[1]).items():
-    with torch.device("meta"):
-        model = eval(target).eval()
-    graph = torchview.draw_graph(model, input_size=(1, 3, 224, 224), device="meta", graph_name=name, save_graph=False)
+    try:
+        with torch.device("meta"):
+            model = eval(target).eval()
+    except NotImplementedError:
+        model = eval(target).eval().to("meta")
+    how = dict(device="meta", graph_name=name) | eval(sys.argv[3])
+    graph = torchview.draw_graph(model, input_size=(1, 3, 224, 224), **how)
     graph.visual_graph.render(outfile=f"{sys.argv[2]}/{name}.svg", format="svg", cleanup=True)
 """
 
@@ -75,11 +82,11 @@ def ours(models: dict[str, str], folder: Path) -> tuple[tuple[float, float], int
     return taken, sum('class="fxg-svg"' in page.read_text(encoding="utf-8") for page in pages)
 
 
-def theirs(models: dict[str, str], folder: Path) -> tuple[tuple[float, float], int]:
+def theirs(models: dict[str, str], folder: Path, **options: Any) -> tuple[tuple[float, float], int]:
     """Seconds of the script, and how many drawings it made."""
-    out = folder / "torchview"
+    out = folder / f"torchview{len(options)}"
     out.mkdir()
-    taken = seconds([sys.executable, "-c", PEER, json.dumps(models), str(out)], folder)
+    taken = seconds([sys.executable, "-c", PEER, json.dumps(models), str(out), repr(options)], folder)
     return taken, len(list(out.glob("*.svg")))
 
 
@@ -88,11 +95,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("patterns", nargs="*", help="of the models' names")
     parser.add_argument("--models", type=int, default=100)
+    parser.add_argument("--every", type=int, default=1, help="of so many models only one")
     arguments = parser.parse_args()
-    models = targets(arguments.models, arguments.patterns)
+    models = dict(list(targets(arguments.models, arguments.patterns).items())[:: arguments.every])
     lines = []
     with tempfile.TemporaryDirectory() as folder:
-        for what, run in (("a site with pages and index, by sphinx-fxgraph", ours), ("torchview and dot", theirs)):
+        for what, run in (
+            ("a site with pages and index, by sphinx-fxgraph", ours),
+            ("torchview and dot, depth 3", theirs),
+            ("torchview and dot, every operator", functools.partial(theirs, depth=100, expand_nested=True)),
+        ):
             (taken, used), drawn = run(models, Path(folder))
             lines.append([what, len(models), drawn, f"{taken:.0f}", f"{used:.0f}", os.cpu_count()])
             print(*lines[-1], flush=True)
