@@ -152,12 +152,18 @@ def summary(found: Sequence[Result]) -> list[list[str]]:
 def differences(found: Sequence[Result]) -> list[list[str]]:
     """The models that are not as published."""
     rows = [each for each in found if "no" in (each.parameters_equal, each.gmacs_equal)]
-    head = ["model", "parameters", "published", "GMACs", "published", "deviation in %", "why"]
-    return [head, *([row.target, row.parameters, row.published_parameters, *_macs(row)] for row in rows)]
+    head = ["model", "parameters", "published", "GMACs", "published", "deviation in %"]
+    return [head, *([_short(row.target), row.parameters, row.published_parameters, *_macs(row)] for row in rows)]
+
+
+def _short(target: str) -> str:
+    """A target by its last name, and the backbone it is given: a table has no room for more."""
+    backbone = re.search(r"backbone_name='(\w+)'", target)
+    return GraphSpec.parse(target).label + (f" on {backbone[1]}" if backbone else "")
 
 
 def _macs(row: Result) -> list[str]:
-    return [row.gmacs, row.published_gmacs, row.deviation, row.remark]
+    return [row.gmacs, row.published_gmacs, row.deviation]
 
 
 def capture(rows: Sequence[Row], pythons: Sequence[str], workers: int) -> Iterator[Result]:
