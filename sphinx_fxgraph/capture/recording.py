@@ -51,7 +51,7 @@ def record_spec(spec: GraphSpec) -> Record:
     on meta and cannot run there is built and run once more for real, or if it is too large with fake tensors.
     """
     try:
-        built = build(spec)
+        built = _built(spec)
         once = spec.network  # what is downloaded is downloaded once
         if built.device == "meta" and spec.device == "auto" and not once and _is_small(built):
             with contextlib.suppress(CaptureError):  # it cannot be built for real
@@ -62,6 +62,18 @@ def record_spec(spec: GraphSpec) -> Record:
     except CaptureError as error:
         return _failed(spec, error)
     return record
+
+
+def _built(spec: GraphSpec) -> Built:
+    """The model, with fake tensors where it can be built for real alone and is too large for that."""
+    try:
+        return build(spec)
+    except CaptureError as error:
+        if error.stage != "limit" or spec.device != "auto":
+            raise
+        with contextlib.suppress(CaptureError):
+            return build(replace(spec, device="fake"))
+        raise
 
 
 def _off_meta(spec: GraphSpec, size: int) -> Record:
