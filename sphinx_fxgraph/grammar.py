@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -31,6 +32,7 @@ from sphinx_fxgraph.expression import (
 from sphinx_fxgraph.located import EXAMPLES, Located, SpecError
 
 
+@functools.lru_cache(4096)
 def parse_target(text: str) -> Name | Call:
     """The expression that makes the model.
 
@@ -43,6 +45,7 @@ def parse_target(text: str) -> Name | Call:
     return reader.target(reader.tree)
 
 
+@functools.lru_cache(4096)
 def parse_inputs(text: str) -> Arguments | Call | Name:
     """What ``forward`` is called with; a lone call stands for whatever it returns, `AUTO` for what the model says.
 

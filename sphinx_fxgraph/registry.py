@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sphinx_fxgraph.capture.worker.process import STARTUP, command
 from sphinx_fxgraph.record import Record, Source
 from sphinx_fxgraph.sources import SourceFinder
 
@@ -77,6 +76,8 @@ def call(registry: str, *, python: str, sys_path: Sequence[str], folder: str, se
     Raises:
         RegistryError: it gives no list.
     """
+    from sphinx_fxgraph.capture.worker.process import STARTUP, command  # only where something is called
+
     request = {"callable": registry, "sys_path": list(sys_path), "folder": folder, "seconds": seconds}
     with tempfile.TemporaryDirectory(prefix="fxgraph-", ignore_cleanup_errors=True) as place:
         result, output = Path(place, "models.json"), Path(place, "output")
