@@ -242,7 +242,7 @@ def torchvision(every: bool) -> Iterator[Target]:
         elif ".segmentation." in family:
             target = f"{target}(weights=None, weights_backbone=None, aux_loss=True)"
         elif ".video." in family:
-            inputs = "1, 3, 16, 224, 224" if "mvit" in name else "1, 3, 16, 112, 112"
+            inputs = "1, 3, 16, 224, 224" if name == "s3d" or "mvit" in name else "1, 3, 16, 112, 112"
         elif ".optical_flow." in family:
             inputs = "(1, 3, 128, 128), (1, 3, 128, 128)"
         elif "inception" in name:
