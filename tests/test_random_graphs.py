@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,6 +16,9 @@ from sphinx_fxgraph.drawing.layout.engine import find_engine
 from sphinx_fxgraph.drawing.seen.shown import Look
 from sphinx_fxgraph.drawing.svg import svg
 from sphinx_fxgraph.record import Body, BodyInput, Node, Record, TensorMeta, Value, join
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 LEGIBILITY = Path(__file__).parent.parent / "benchmarks" / "legibility"
 sys.path.insert(0, str(LEGIBILITY))
@@ -117,9 +121,8 @@ def test_a_level_without_an_engine_is_drawn_all_the_same() -> None:
 
 
 @pytest.mark.browser
-def test_no_label_is_wider_than_its_box(jobs: list[compose.Job]) -> None:
-    pytest.importorskip("playwright.sync_api")
+def test_no_label_is_wider_than_its_box(jobs: list[compose.Job], browser: Browser) -> None:
     from browser import overflowing
 
-    for by_font in overflowing(map(page_svg, jobs)):
+    for by_font in overflowing(browser, map(page_svg, jobs)):
         assert by_font == {"DejaVu": [], "Liberation": []}

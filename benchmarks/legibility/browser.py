@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser, sync_playwright
 
 FONTS = {"DejaVu": ("DejaVu Sans", "DejaVu Sans Mono"), "Liberation": ("Liberation Sans", "Liberation Mono")}
 """Those of Debian, for the two stacks of the drawing."""
@@ -34,13 +35,20 @@ _MEASURE = """
 """
 
 
-def overflowing(pictures: Iterable[str]) -> list[dict[str, list[str]]]:
+@contextlib.contextmanager
+def chromium() -> Iterator[Browser]:
+    """A browser without a window."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=list(_FLAGS))
+        yield browser
+        browser.close()
+
+
+def overflowing(browser: Browser, pictures: Iterable[str]) -> list[dict[str, list[str]]]:
     """Of each picture the labels that do not fit into their boxes, by font."""
     sheet = Path(__file__).parents[2].joinpath("sphinx_fxgraph", "static", "fxgraph.css").read_text(encoding="utf-8")
     found = []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=list(_FLAGS))
-        page = browser.new_page()
+    with browser.new_page() as page:
         for picture in pictures:
             by_font = {}
             for name, (sans, mono) in FONTS.items():
@@ -54,5 +62,4 @@ def overflowing(pictures: Iterable[str]) -> list[dict[str, list[str]]]:
                 )
                 by_font[name] = page.evaluate(_MEASURE)
             found.append(by_font)
-        browser.close()
     return found

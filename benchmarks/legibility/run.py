@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from browser import overflowing
+from browser import chromium, overflowing
 from geometry import faults
 from models import MODELS, OTHERS, record
 from others import Flat
@@ -189,7 +189,10 @@ def main() -> int:
         except ImportError as error:
             print(f"{name}: left out, {error}")
     pictures = [picture(name, found, engine, Look()) for name, found in records.items()]
-    labels = overflowing([one.text for one in pictures]) if shutil.which("chromium") else [{} for _ in pictures]
+    labels: list[dict[str, list[str]]] = [{} for _ in pictures]
+    if shutil.which("chromium"):
+        with chromium() as browser:
+            labels = overflowing(browser, [one.text for one in pictures])
     for one, fonts in zip(pictures, labels, strict=True):
         one.row.append(sum(map(len, fonts.values())) if fonts else "?")
         one.missed += [f"label wider than its box in {font}: {text}" for font, texts in fonts.items() for text in texts]
