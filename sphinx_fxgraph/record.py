@@ -208,6 +208,11 @@ class Failure:
     transient: bool = False
     """It depends on the machine (time, memory, crash, network, a missing distribution) and is tried again."""
 
+    @property
+    def lacks_memory(self) -> bool:
+        """Whether there was too little memory; torch's allocator says so with a RuntimeError."""
+        return self.type == "MemoryError" or "allocate memory" in self.message
+
 
 @dataclass(frozen=True)
 class Head:

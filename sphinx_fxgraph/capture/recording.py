@@ -86,14 +86,10 @@ def _off_meta(spec: GraphSpec, size: int) -> Record:
             return _failed(spec, error)
 
     real = tried("cpu") if size <= _MOST_REAL_BYTES else None
-    if real and not (real.failure and _is_about_memory(real.failure)):
+    if real and not (real.failure and real.failure.lacks_memory):
         return real
     fake = tried("fake")
     return real if real and fake.failure else fake
-
-
-def _is_about_memory(failure: Failure) -> bool:
-    return failure.type == "MemoryError" or "allocate memory" in failure.message  # torch's allocator: a RuntimeError
 
 
 def _is_small(built: Built) -> bool:

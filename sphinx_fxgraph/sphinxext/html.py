@@ -8,7 +8,7 @@ import json
 import posixpath
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -167,12 +167,25 @@ def copy_static(builder: Builder, *names: str) -> None:
 
 
 def add_assets(app: Sphinx, *page: Any) -> None:
-    """Link them on the pages that have a graph. Of what Sphinx says of a page, its doctree comes last."""
+    """Link them on the pages that have a graph."""
+    link_static(app, page, nodes.figure, "fxgraph", "fxgraph")
+
+
+def link_static(app: Sphinx, page: Sequence[Any], kind: type[nodes.Element], marked: str, name: str) -> None:
+    """Link a style sheet of ours and its script on a page that has a node with a class.
+
+    Args:
+        app: adds them; no script in e-books.
+        page: what Sphinx says of it, the doctree last.
+        kind: of the node.
+        marked: its class.
+        name: that of the files.
+    """
     doctree: nodes.document | None = page[-1]
-    if doctree is not None and any("fxgraph" in figure["classes"] for figure in doctree.findall(nodes.figure)):
-        app.add_css_file("fxgraph.css")
+    if doctree is not None and any(marked in found["classes"] for found in doctree.findall(kind)):
+        app.add_css_file(f"{name}.css")
         if app.builder.name != "epub":
-            app.add_js_file("fxgraph.js", loading_method="defer")
+            app.add_js_file(f"{name}.js", loading_method="defer")
 
 
 def _write(path: Path, content: str) -> None:

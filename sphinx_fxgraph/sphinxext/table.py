@@ -335,12 +335,8 @@ def copy_assets(app: Sphinx, builder: Builder) -> None:  # noqa: ARG001 - an eve
 
 
 def add_assets(app: Sphinx, *page: Any) -> None:
-    """Link them on the pages that have a table. Of what Sphinx says of a page, its doctree comes last."""
-    doctree: nodes.document | None = page[-1]
-    if doctree is not None and any("fxg-table" in table["classes"] for table in doctree.findall(nodes.table)):
-        app.add_css_file("fxgraph-table.css")
-        if app.builder.name != "epub":
-            app.add_js_file("fxgraph-table.js", loading_method="defer")
+    """Link them on the pages that have a table."""
+    html.link_static(app, page, nodes.table, "fxg-table", "fxgraph-table")
 
 
 ASSETS = "fxgraph-table.css", "fxgraph-table.js"

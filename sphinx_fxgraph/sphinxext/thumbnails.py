@@ -12,6 +12,7 @@ from sphinx.util.nodes import make_refnode
 from sphinx_fxgraph.drawing.svg.thumbnail import thumbnail
 from sphinx_fxgraph.drawing.text import text
 from sphinx_fxgraph.sphinxext.domain import FxDomain, fx_domain
+from sphinx_fxgraph.sphinxext.html import link_static
 from sphinx_fxgraph.sphinxext.table import Entry
 
 if TYPE_CHECKING:
@@ -55,11 +56,8 @@ class FillThumbnails(SphinxPostTransform):
 
 
 def add_assets(app: Sphinx, *page: Any) -> None:
-    """Link the style sheet of the drawings. Of what Sphinx says of a page, its doctree comes last."""
-    doctree: nodes.document | None = page[-1]
-    if doctree is not None and any("fxg-thumbs" in found["classes"] for found in doctree.findall(nodes.bullet_list)):
-        app.add_css_file("fxgraph.css")
-        app.add_js_file("fxgraph.js", loading_method="defer")  # it finds out whether the page is dark
+    """Link what the drawings have; the script finds out whether the page is dark."""
+    link_static(app, page, nodes.bullet_list, "fxg-thumbs", "fxgraph")
 
 
 def setup(app: Sphinx) -> None:

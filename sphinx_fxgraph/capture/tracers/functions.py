@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 
 import torch
 
-from sphinx_fxgraph.capture.closure import ran
-
 
 class Written(NamedTuple):
     """A function as torch.fx would write it."""
@@ -52,16 +50,6 @@ def is_torchs(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> b
     """Whether a call runs torch's own code alone: no operator of another library, and no function that is given."""
     namespace = getattr(function, "namespace", "aten") if isinstance(function, torch._ops.OpOverload) else "aten"
     return namespace in ("aten", "prim", "prims") and not any(map(callable, (*args, *kwargs.values())))
-
-
-def unwatched(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same function, where the closure is not looked for: of torch's own code, much of it Python, nobody asks."""
-
-    def run(*args: Any, **kwargs: Any) -> Any:
-        with ran.unwatched():
-            return function(*args, **kwargs)
-
-    return run
 
 
 @functools.lru_cache(maxsize=4096)

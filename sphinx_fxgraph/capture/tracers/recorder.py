@@ -22,6 +22,7 @@ from torch.nn.modules import module as modules
 from torch.overrides import TorchFunctionMode
 
 from sphinx_fxgraph.capture import values
+from sphinx_fxgraph.capture.closure.ran import unwatched
 from sphinx_fxgraph.capture.flat import Call, Frame, Trace, passed_through
 from sphinx_fxgraph.capture.measures.macs import MacCounter
 from sphinx_fxgraph.capture.measures.probe import slow_attention
@@ -142,7 +143,7 @@ class Recorder(TorchFunctionMode):
             if not self._watch.inside:
                 self._replaced_data(func, args)
             return result
-        run = functions.unwatched(func) if functions.is_torchs(func, args, kwargs) else func
+        run = unwatched()(func) if functions.is_torchs(func, args, kwargs) else func
         return self._node(
             written.op, written.target, run, args, kwargs, shown=written.arguments(args), reads=written.reads
         )
@@ -227,7 +228,7 @@ class Recorder(TorchFunctionMode):
 
         def node(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
             if is_torch_nn(type(module)):
-                function = functions.unwatched(function)
+                function = unwatched()(function)
             return self._node("call_module", path, function, args, kwargs, owner=module, marks=self._marks(path))
 
         if not _has_hooks(module):

@@ -132,6 +132,6 @@ def _told(record: Record, refused: list[str]) -> Record:
     if refused:
         message = failure.message if sandbox.REMEDY in failure.message else f"{failure.message} ({sandbox.REMEDY})"
         failure = dataclasses.replace(failure, message=message, transient=True)
-    elif failure.type == "MemoryError" or "allocate memory" in failure.message:  # torch's allocator: a RuntimeError
+    elif failure.lacks_memory:
         failure = dataclasses.replace(failure, stage="limit", transient=True)
     return dataclasses.replace(record, failure=failure)

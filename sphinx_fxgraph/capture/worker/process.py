@@ -114,9 +114,9 @@ class _Server:
             self.answers.write(json.dumps(answer).encode() + b"\n")
             self.answers.flush()
 
-    def _preload(self) -> None:
+    def _preload(self, *names: str) -> None:
         if _FORKS:
-            child.preload()
+            child.preload(*names)
             gc.freeze()  # children share the memory of what they do not touch
 
     def _share(self, request: Request) -> None:
@@ -127,11 +127,10 @@ class _Server:
         sandbox.go_offline()
         sys.path[:] = dict.fromkeys([*request.sys_path, *sys.path])
         with sandbox.silence():
-            child.preload(*names)
+            self._preload(*names)
         sys.path[:] = before
         self.path = request.sys_path
         self.forks = child.threads() == threads  # a process with more of them cannot be forked safely
-        gc.freeze()
 
     def _is_alike(self, request: Request) -> bool:
         """Whether a child of this process would find the modules that the request means, and its network."""
