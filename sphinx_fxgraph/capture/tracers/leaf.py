@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import torch
 from torch import nn
 from torch.nn.modules import container, transformer
+from torch.nn.modules import module as modules
 
 from sphinx_fxgraph.capture.naming import dotted, is_torch_nn
 
@@ -43,6 +44,14 @@ def is_leaf(module: nn.Module, path: str, patterns: Sequence[str] = (), *, liter
     if "forward" in vars(module) or owner is nn.Module:
         return False
     return is_torch_nn(owner) and owner not in (_CONTAINERS if literal else _OPENED)
+
+
+def has_hooks(module: nn.Module) -> bool:
+    """Whether code of the model's own runs around the ``forward`` of a module, where it can be seen."""
+    if isinstance(module, torch.jit.ScriptModule):
+        return False
+    everywhere = modules._global_forward_hooks or modules._global_forward_pre_hooks
+    return bool(module._forward_hooks or module._forward_pre_hooks or everywhere)
 
 
 def is_named(path: str, kind: str, patterns: Sequence[str]) -> bool:

@@ -18,7 +18,6 @@ from typing import Any
 
 import torch
 from torch import fx, nn
-from torch.nn.modules import module as modules
 from torch.overrides import TorchFunctionMode
 
 from sphinx_fxgraph.capture import values
@@ -32,7 +31,7 @@ from sphinx_fxgraph.capture.naming import dotted, is_torch_nn, tensors_in, text
 from sphinx_fxgraph.capture.place import place
 from sphinx_fxgraph.capture.tracers import control, functions
 from sphinx_fxgraph.capture.tracers.attributes import UNREGISTERED, Attributes, held
-from sphinx_fxgraph.capture.tracers.leaf import is_leaf
+from sphinx_fxgraph.capture.tracers.leaf import has_hooks, is_leaf
 from sphinx_fxgraph.capture.tracers.origins import Origin
 from sphinx_fxgraph.capture.tracers.patches import Patch, patched, patches
 from sphinx_fxgraph.capture.tracers.regions import Regions
@@ -231,7 +230,7 @@ class Recorder(TorchFunctionMode):
                 function = unwatched()(function)
             return self._node("call_module", path, function, args, kwargs, owner=module, marks=self._marks(path))
 
-        if not _has_hooks(module):
+        if not has_hooks(module):
             return node(functools.partial(original, module), *args, **kwargs)
         with patched([Patch(vars(module), "forward", functools.partial(node, module.forward))]):
             return original(module, *args, **kwargs)
@@ -345,13 +344,6 @@ class Recorder(TorchFunctionMode):
 
 class NotOnMetaError(Exception):
     """What the model does is something else on the meta device."""
-
-
-def _has_hooks(module: nn.Module) -> bool:
-    if isinstance(module, torch.jit.ScriptModule):
-        return False
-    everywhere = modules._global_forward_hooks or modules._global_forward_pre_hooks
-    return bool(module._forward_hooks or module._forward_pre_hooks or everywhere)
 
 
 _BORDERS = {Recorder.call_module.__code__: "call", Recorder.run.__code__: "end"}
