@@ -38,6 +38,11 @@ from sphinx_fxgraph.capture.worker.sandbox import refuse_network
 from sphinx_fxgraph.spec import GraphSpec
 
 _MEMORY = 12 << 30
+_ONCE = (
+    "torch._dynamo",
+    *(f"transformers.{name}" for name in ("modeling_utils", "generation.utils", "processing_utils")),
+)
+"""Modules that take seconds to import and start no thread: imported once, not in each child."""
 
 
 @dataclasses.dataclass
@@ -191,7 +196,7 @@ def main() -> int:
     todo = [
         target for target in targets.of_tier(asked.tier) if asked.zoo in ("", target.zoo) and asked.match in target.name
     ]
-    preload("torch._dynamo")  # once, not in each child
+    preload(*_ONCE)
     results = sweep(todo, asked.out, asked.seconds)
     runnable = [result for result in results if result.outcome != "no run"]
     right = sum(result.outcome == "right" for result in runnable)
