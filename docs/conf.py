@@ -1,3 +1,4 @@
+import importlib.util
 import sys
 from pathlib import Path
 
@@ -11,12 +12,15 @@ author = "The sphinx-fxgraph authors"
 copyright = "2026, The sphinx-fxgraph authors"
 version = release = sphinx_fxgraph.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_fxgraph", "example", "settings"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
+extensions += ["sphinx_fxgraph", "example", "settings"]
 exclude_patterns = ["_build", "samples"]
 nitpicky = True
 numfig = True
 
 autodoc_typehints = "description"
+# The graphs need no torch where the cache has them, but autodoc imports what it documents.
+autodoc_mock_imports = [] if importlib.util.find_spec("torch") else ["torch"]
 nitpick_ignore_regex = [
     ("py:.*", r"(torch|nn|graphviz)\..*"),  # no inventory is fetched: the docs build offline
     ("py:class", r"sphinx_fxgraph\.record\.Record"),  # a page of its own shows the source

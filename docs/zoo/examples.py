@@ -52,7 +52,12 @@ class Batched(nn.Module):
 
 
 class Autoencoder(nn.Module):
-    """Has an encoder that is of interest by itself, and a method for it."""
+    """Has an encoder that is of interest by itself, and a method for it.
+
+    .. fxgraph::
+       :inputs: f32[1, 16]
+       :caption: An autoencoder, drawn in its docstring
+    """
 
     def __init__(self) -> None:
         super().__init__()
