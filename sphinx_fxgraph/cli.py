@@ -19,7 +19,8 @@ from sphinx_fxgraph.drawing import files
 from sphinx_fxgraph.drawing.layout.engine import EngineFailedError, EngineMissingError
 from sphinx_fxgraph.drawing.seen.shown import Look
 from sphinx_fxgraph.drawing.svg.converted import ConverterMissingError
-from sphinx_fxgraph.drawing.text import text
+from sphinx_fxgraph.drawing.tables.rows import Row, node_rows
+from sphinx_fxgraph.drawing.text import summary
 from sphinx_fxgraph.record import Record
 from sphinx_fxgraph.spec import SpecError
 
@@ -86,7 +87,7 @@ def _file(name: str) -> Path:
 
 def _show(options: argparse.Namespace) -> int:
     (record,) = captured([spec_of(options.target, options)], options.python)
-    for part in (" · ".join(text.facts(record)), text.outline(record), *_tables(record)):
+    for part in (" · ".join(summary.facts(record)), summary.outline(record), *_tables(record)):
         if part:
             print(part.rstrip(), end="\n\n")
     sys.stdout.flush()
@@ -117,7 +118,7 @@ _COLUMNS = ("name", "op", "target", "arguments", "input shape", "output shape", 
 
 def _tables(record: Record) -> Iterator[str]:
     """The operators of each body, in columns of one width for all."""
-    groups = text.node_rows(record)
+    groups = node_rows(record)
     cells = [[_cells(row) for row in group.rows] for group in groups]
     widths = [max(map(len, column)) for column in zip(_COLUMNS, *(row for rows in cells for row in rows), strict=True)]
     for group, rows in zip(groups, cells, strict=True):
@@ -125,7 +126,7 @@ def _tables(record: Record) -> Iterator[str]:
         yield "\n".join([f"{group.heading}:", *(f"  {line}" for line in lines)])
 
 
-def _cells(row: text.Row) -> tuple[str, ...]:
+def _cells(row: Row) -> tuple[str, ...]:
     cells = (
         row.name,
         row.op,

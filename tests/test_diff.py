@@ -12,7 +12,7 @@ from sphinx_fxgraph import model_record
 from sphinx_fxgraph.diff import compare, merged, sentence
 from sphinx_fxgraph.drawing import compose
 from sphinx_fxgraph.drawing.layout.engine import find_engine
-from sphinx_fxgraph.drawing.svg import svg
+from sphinx_fxgraph.drawing.svg import document
 from sphinx_fxgraph.record import Failure, Record, join
 
 torch = pytest.importorskip("torch")
@@ -170,7 +170,7 @@ def test_what_is_gone_stays_between_its_neighbours() -> None:
 def test_the_drawing_says_in_words_and_by_class_what_differs() -> None:
     job = compose.Job(merged(record(drop=True), record(gate=True, kernel=5)))
     assert not compose.lay_out([job], find_engine())
-    drawing = svg.page_svg(compose.scene(job), figure="f", title="t", description="d")
+    drawing = document.page_svg(compose.scene(job), figure="f", title="t", description="d")
     for text in ("+ sigmoid", "− Dropout", "~ Conv2d", "3×3 → 5×5", "~ Block"):
         assert f">{text}<" in drawing
     for name in ("fxg-added", "fxg-removed", "fxg-changed"):

@@ -15,7 +15,7 @@ from sphinx_fxgraph.drawing import compose
 from sphinx_fxgraph.drawing.layout import engine as layout
 from sphinx_fxgraph.drawing.seen.levels import root_level
 from sphinx_fxgraph.drawing.seen.shown import Look
-from sphinx_fxgraph.drawing.svg import palette, svg
+from sphinx_fxgraph.drawing.svg import document, palette
 from sphinx_fxgraph.record import Body, BodyInput, Node, Record, TensorMeta, Value
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -70,7 +70,7 @@ def draw(record: Record, engine: layout.Engine, look: Look = Look()) -> compose.
 
 
 def picture(job: compose.Job) -> str:
-    return svg.page_svg(compose.scene(job), figure="f", title="t", description="d")
+    return document.page_svg(compose.scene(job), figure="f", title="t", description="d")
 
 
 def rectangles(frame: compose.Frame, x: float = 0, y: float = 0) -> list[tuple[str, float, float, float, float]]:
@@ -119,7 +119,9 @@ def test_a_closed_module_shows_its_output_shape_and_its_last_name(record: Record
 def test_page_svg_is_well_formed_with_unique_ids_that_start_with_the_figure(
     record: Record, engine: layout.Engine
 ) -> None:
-    root = ET.fromstring(svg.page_svg(draw(record, engine), figure="fig-net", title="Net <1>", description="a & b"))
+    root = ET.fromstring(
+        document.page_svg(draw(record, engine), figure="fig-net", title="Net <1>", description="a & b")
+    )
     ids = [element.get("id") for element in root.iter() if element.get("id")]
     assert len(ids) == len(set(ids))
     assert all(str(name).startswith("fig-net-") for name in ids)
@@ -135,7 +137,7 @@ def test_page_svg_is_well_formed_with_unique_ids_that_start_with_the_figure(
 
 
 def test_print_svg_needs_no_style_sheet(record: Record, engine: layout.Engine) -> None:
-    root = ET.fromstring(svg.print_svg(draw(record, engine), title="Net", description="d").encode())
+    root = ET.fromstring(document.print_svg(draw(record, engine), title="Net", description="d").encode())
     assert not [e for e in root.iter() if e.get("class")]
     for element in root.iter(f"{SVG}rect"):
         assert element.get("fill", "").startswith("#")
@@ -199,7 +201,7 @@ def contrast(one: str, other: str) -> float:
 
 
 def test_the_style_sheet_has_the_colours_of_the_palette() -> None:
-    sheet = (Path(svg.__file__).parents[2] / "static" / "fxgraph.css").read_text(encoding="utf-8")
+    sheet = (Path(document.__file__).parents[2] / "static" / "fxgraph.css").read_text(encoding="utf-8")
     drawing = sheet.partition("/* drawing")[2].partition("/* end of drawing */")[0]
     blocks = [block for block in drawing.split("}") if "--fxg-edge:" in block]
     for block, colours in zip(blocks, (palette.LIGHT, palette.DARK, palette.LIGHT), strict=True):

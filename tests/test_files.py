@@ -74,7 +74,7 @@ def test_html_is_one_file_in_which_closed_modules_can_be_opened() -> None:
     assert page.select_one("g.fxg-closed[data-path='a<b']")
     assert "Block" in json.loads(page.select_one("script.fxg-insides").text)  # type: ignore[union-attr]
     assert page.select_one("figure .fxg-facts")
-    assert [row["id"] for row in page.select("table.fxg-nodes tbody tr")] == [
+    assert [row["id"] for row in page.select("table.fxg-nodes tbody tr[id]")] == [
         "fx-row-x",
         "fx-row-output",
         "fx-row-a_x003C_b.act",

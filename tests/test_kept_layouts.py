@@ -11,7 +11,7 @@ import pytest
 
 from sphinx_fxgraph.drawing import compose
 from sphinx_fxgraph.drawing.layout import engine as layout
-from sphinx_fxgraph.drawing.svg import svg
+from sphinx_fxgraph.drawing.svg import document
 from sphinx_fxgraph.record import Body, BodyInput, Node, Record, TensorMeta, Value
 from sphinx_fxgraph.spec import GraphSpec
 from sphinx_fxgraph.store import Store
@@ -33,7 +33,7 @@ RECORD = Record(
 
 
 def picture(job: compose.Job) -> str:
-    return svg.page_svg(compose.scene(job), figure="f", title="t", description="d")
+    return document.page_svg(compose.scene(job), figure="f", title="t", description="d")
 
 
 @pytest.fixture(scope="module")

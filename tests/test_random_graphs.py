@@ -14,7 +14,7 @@ import pytest
 from sphinx_fxgraph.drawing import compose
 from sphinx_fxgraph.drawing.layout.engine import find_engine
 from sphinx_fxgraph.drawing.seen.shown import Look
-from sphinx_fxgraph.drawing.svg import svg
+from sphinx_fxgraph.drawing.svg import document
 from sphinx_fxgraph.record import Body, BodyInput, Node, Record, TensorMeta, Value, join
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def jobs() -> list[compose.Job]:
 
 
 def page_svg(job: compose.Job) -> str:
-    return svg.page_svg(compose.scene(job), figure="f", title="t", description="d", rows=True)
+    return document.page_svg(compose.scene(job), figure="f", title="t", description="d", rows=True)
 
 
 def drawn(frame: compose.Frame) -> Iterator[str]:

@@ -10,7 +10,7 @@ import pytest
 from sphinx_fxgraph.drawing import compose
 from sphinx_fxgraph.drawing.layout import engine
 from sphinx_fxgraph.drawing.seen.shown import Look
-from sphinx_fxgraph.drawing.svg import svg
+from sphinx_fxgraph.drawing.svg import document
 from sphinx_fxgraph.drawing.svg.shares import COLOURS, Shares, shade, written
 from sphinx_fxgraph.drawing.text.units import Units
 
@@ -63,7 +63,7 @@ def said(box: ET.Element) -> list[str]:
 
 def page(job: compose.Job, colour: str) -> dict[str, ET.Element]:
     shares = Shares(job.record, colour=colour)
-    return boxes(svg.page_svg(compose.scene(job), figure="f", title="t", description="d", shares=shares))
+    return boxes(document.page_svg(compose.scene(job), figure="f", title="t", description="d", shares=shares))
 
 
 def test_tooltips_tell_the_share_of_each_number(job: compose.Job) -> None:
@@ -94,12 +94,12 @@ def test_every_shaded_box_says_its_share(job: compose.Job) -> None:
 def test_the_inside_of_a_closed_module_has_shares_too(job: compose.Job) -> None:
     shares = Shares(job.record, colour="params")
     (name, inside), *_ = compose.insides(job).items()
-    drawn = svg.inside_svg(inside, figure="f", shares=shares.inside(name))["svg"]
+    drawn = document.inside_svg(inside, figure="f", shares=shares.inside(name))["svg"]
     assert re.search(r'data-path="fc".*16 %', str(drawn))
 
 
 def test_print_has_shades_and_their_legend(job: compose.Job) -> None:
-    text = svg.print_svg(compose.scene(job), title="t", description="d", shares=Shares(job.record, colour="macs"))
+    text = document.print_svg(compose.scene(job), title="t", description="d", shares=Shares(job.record, colour="macs"))
     assert "class=" not in text
     assert {"no MACs", "≥20 %", "24 %"} <= {found.text for found in ET.fromstring(text.encode()).iter(f"{SVG}text")}
 
@@ -117,6 +117,6 @@ def test_numbers_in_tooltips_are_written_as_the_project_writes_them() -> None:
     job = compose.Job(record_model(model, (torch.ones(2, 8),), {}), Look())
     compose.lay_out([job], engine.find_engine(""))
     shares = Shares(job.record, Units("SI", "all"))
-    found = boxes(svg.page_svg(compose.scene(job), figure="f", title="t", description="d", shares=shares))
+    found = boxes(document.page_svg(compose.scene(job), figure="f", title="t", description="d", shares=shares))
     assert "80 MACs (1.0 %)" in (found["0"].findtext(f"{SVG}title") or "")
     assert "4.50 k parameters (100 %) · 8.00 kMACs (99 %)" in (found["1"].findtext(f"{SVG}title") or "")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from sphinx_fxgraph.drawing.text.text import describe, facts, node_rows, outline
+from sphinx_fxgraph.drawing.tables.rows import node_rows
+from sphinx_fxgraph.drawing.text.summary import describe, facts, outline
 from sphinx_fxgraph.drawing.text.units import Units
 from sphinx_fxgraph.record import Body, BodyInput, Failure, Module, Node, Record, TensorMeta, Totals, Value, Verdict
 

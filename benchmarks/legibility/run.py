@@ -34,7 +34,7 @@ from sphinx_fxgraph.drawing import compose
 from sphinx_fxgraph.drawing.classic.dot import classic
 from sphinx_fxgraph.drawing.layout.engine import Engine, find_engine
 from sphinx_fxgraph.drawing.seen.shown import Look
-from sphinx_fxgraph.drawing.svg import svg
+from sphinx_fxgraph.drawing.svg import document
 from sphinx_fxgraph.record import Record
 
 MOST = {"boxes": 100, "elements": 1_500, "width": 1_400}
@@ -61,7 +61,7 @@ def picture(name: str, found: Record, engine: Engine, look: Look) -> Picture:
     job = compose.Job(found, look)
     said = compose.lay_out([job], engine)
     drawn = compose.scene(job)
-    text = svg.page_svg(drawn, figure="f", title=name, description="", rows=True)
+    text = document.page_svg(drawn, figure="f", title=name, description="", rows=True)
     wrong, counts = faults(text)
     spine = [abs(line.points[0][0] - line.points[-1][0]) < 1 for line in _lines(drawn) if line.spine]
     straight = sum(spine) / len(spine) if spine else 1.0
@@ -128,7 +128,7 @@ def costs(records: dict[str, Record], engine: Engine) -> tuple[list[tuple[str, .
         opened = picture(name, found, engine, Look(open=("*",)))
         job = compose.Job(found, inside=True)
         compose.lay_out([job], engine)
-        inside = {key: svg.inside_svg(value, figure="f", rows=True) for key, value in compose.insides(job).items()}
+        inside = {key: document.inside_svg(value, figure="f", rows=True) for key, value in compose.insides(job).items()}
         data = len(gzip.compress(json.dumps(inside, separators=(",", ":")).encode()))
         times, wide = f"{whole / ours:.0f}", str(opened.row[4])
         rows.append(
@@ -160,7 +160,7 @@ def growth(engine: Engine, sizes: Sequence[int] = (100, 1_000, 10_000)) -> tuple
         def draw(found: Record = found) -> None:
             job = compose.Job(found, Look(open=("*",)))
             compose.lay_out([job], engine)
-            svg.page_svg(compose.scene(job), figure="f", title="", description="")
+            document.page_svg(compose.scene(job), figure="f", title="", description="")
 
         each[size] = min(cpu(draw) for _ in range(3 if size < 10_000 else 1)) / size
     grown = each[sizes[-1]] / each[sizes[0]]
@@ -255,7 +255,7 @@ def save(folder: str, records: dict[str, Record], engine: Engine) -> None:
     for name, found in records.items():
         job = compose.Job(found)
         compose.lay_out([job], engine)
-        text = svg.print_svg(compose.scene(job), title=name, description="")
+        text = document.print_svg(compose.scene(job), title=name, description="")
         Path(folder, name.replace(" ", "_").replace("/", "-") + ".svg").write_text(text, encoding="utf-8")
 
 

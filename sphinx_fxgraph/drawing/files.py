@@ -8,8 +8,8 @@ from sphinx_fxgraph.drawing import compose, page
 from sphinx_fxgraph.drawing.classic.dot import source
 from sphinx_fxgraph.drawing.layout.engine import Engine, find_engine
 from sphinx_fxgraph.drawing.seen.shown import Look
-from sphinx_fxgraph.drawing.svg import converted, svg
-from sphinx_fxgraph.drawing.text import text
+from sphinx_fxgraph.drawing.svg import converted, document
+from sphinx_fxgraph.drawing.text import summary
 from sphinx_fxgraph.record import Record
 
 
@@ -21,7 +21,7 @@ def print_svg(record: Record, look: Look, title: str, engine: Engine | None = No
     """
     job = compose.Job(record, look)
     compose.lay_out([job], engine or find_engine())
-    return svg.print_svg(compose.scene(job), title=title, description=text.describe(record))
+    return document.print_svg(compose.scene(job), title=title, description=summary.describe(record))
 
 
 def html(record: Record, look: Look, title: str, engine: Engine | None = None) -> str:

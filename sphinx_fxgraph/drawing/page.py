@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from pathlib import Path
 
 from sphinx_fxgraph.drawing import compose
-from sphinx_fxgraph.drawing.svg import legend, svg
-from sphinx_fxgraph.drawing.svg.svg import anchor
-from sphinx_fxgraph.drawing.text import text
-from sphinx_fxgraph.drawing.text.stages import stages
+from sphinx_fxgraph.drawing.anchors import ids, nearest
+from sphinx_fxgraph.drawing.svg import document, legend
+from sphinx_fxgraph.drawing.tables.columns import COLUMNS
+from sphinx_fxgraph.drawing.tables.html import html_table, node_table
+from sphinx_fxgraph.drawing.tables.rows import node_rows
+from sphinx_fxgraph.drawing.tables.stages import stages
+from sphinx_fxgraph.drawing.text import summary
 from sphinx_fxgraph.drawing.text.units import PLAIN
 from sphinx_fxgraph.record import Record
 
@@ -44,7 +48,7 @@ def _parts(job: compose.Job, title: str) -> Iterator[str]:
     style = (_STATIC / "fxgraph.css").read_text(encoding="utf-8")
     script = (_STATIC / "fxgraph.js").read_text(encoding="utf-8")
     picture = compose.scene(job)
-    drawing = svg.page_svg(picture, figure=_FIGURE, title=title, description=text.describe(record), rows=True)
+    drawing = document.page_svg(picture, figure=_FIGURE, title=title, description=summary.describe(record), rows=True)
     insides = compose.insides(job)
     verdict = record.verdict.kind if record.verdict else ""
     yield f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>\n'
@@ -54,16 +58,16 @@ def _parts(job: compose.Job, title: str) -> Iterator[str]:
     yield f' data-model="{escape(title)}" data-tracer="{escape(record.tracer)}" data-verdict="{escape(verdict)}">'
     yield f'<div class="fxg-view">{drawing}</div>{_data(insides)}'
     yield f"{legend.html_list(picture, (inside.picture for inside in insides.values()))}</div>\n"
-    facts = [*text.facts(record), *filter(None, [compose.remark(job)])]
+    facts = [*summary.facts(record), *filter(None, [compose.remark(job)])]
     yield f'<p class="fxg-facts">{escape(" · ".join(facts))}</p></figure>\n'
     yield f'<div class="fxg-tables" data-figure="{_FIGURE}">'
     yield from _stages(record)
-    yield from _nodes(record)
+    yield from _nodes(record, ids(drawing))
     yield f"</div>\n<script>{script}</script></body></html>\n"
 
 
 def _data(insides: Mapping[str, compose.Inside]) -> str:
-    found = {name: svg.inside_svg(inside, figure=_FIGURE, rows=True) for name, inside in insides.items()}
+    found = {name: document.inside_svg(inside, figure=_FIGURE, rows=True) for name, inside in insides.items()}
     content = json.dumps(found, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
     return f'<script type="application/json" class="fxg-insides">{content}</script>' if found else ""
 
@@ -73,28 +77,21 @@ def _stages(record: Record) -> Iterator[str]:
         (stage.name, stage.made_of, stage.output, f"{stage.parameters:,}", f"{stage.macs:,}" if stage.macs else "")
         for stage in stages(record)
     ]
+    cells = (("", "", [f"<td>{escape(text)}</td>" for text in row]) for row in rows)
     heads = ("stage", "blocks", "output shape", "parameters", "MACs")
-    yield from _table(f"Stages ({len(rows)} rows)", "fxg-stages", heads, (("", map(escape, row)) for row in rows))
+    yield from _opening(f"Stages ({len(rows)} rows)", html_table("fxg-stages", heads, cells))
 
 
-def _nodes(record: Record) -> Iterator[str]:
-    heads = ("name", "op", "target", "arguments", "input shape", "output shape", "dtype", "parameters", "MACs")
-    rows: list[tuple[str, list[str]]] = []
-    for group in text.node_rows(record):
-        for row in group.rows:
-            counts = (row.parameters, row.macs)
-            cells = (row.op, row.target, row.arguments, row.input_shape, row.output_shape, row.dtype)
-            link = f'<a href="#{anchor(_FIGURE, row.path)}">{escape(row.path)}</a>'
-            numbers = ("" if number is None else PLAIN.count(number) for number in counts)
-            rows.append((anchor(f"{_FIGURE}-row", row.path), [link, *map(escape, cells), *numbers]))
-    yield from _table(f"Node table ({len(rows)} rows)", "fxg-nodes", heads, rows)
+def _nodes(record: Record, drawn: frozenset[str]) -> Iterator[str]:
+    groups = node_rows(record)
+    rows = sum(len(group.rows) for group in groups)
+    near = functools.partial(nearest, prefix=_FIGURE, drawn=drawn, figure=_FIGURE)
+    table = node_table(groups, COLUMNS, PLAIN, prefix=_FIGURE, drawn=near)
+    yield from _opening(f"Node table ({rows} rows)", [table])
 
 
-def _table(title: str, kind: str, heads: Sequence[str], rows: Iterable[tuple[str, Iterable[str]]]) -> Iterator[str]:
-    """A table that opens on a click: its rows have an id and cells of HTML."""
-    yield f'<details><summary>{title}</summary><table class="{kind}"><thead><tr>'
-    yield "".join(f"<th>{head}</th>" for head in heads) + "</tr></thead><tbody>\n"
-    for name, cells in rows:
-        own = f' id="{name}"' if name else ""
-        yield f"<tr{own}>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>\n"
-    yield "</tbody></table></details>\n"
+def _opening(title: str, content: Iterable[str]) -> Iterator[str]:
+    """What opens on a click."""
+    yield f"<details><summary>{title}</summary>"
+    yield from content
+    yield "</details>\n"

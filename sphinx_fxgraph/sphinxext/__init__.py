@@ -5,7 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import sphinx_fxgraph
-from sphinx_fxgraph.sphinxext import batch, builders, config, diff, directives, domain, fill, html, table, zoo
+from sphinx_fxgraph.sphinxext import (
+    batch,
+    builders,
+    config,
+    diff,
+    directives,
+    domain,
+    fill,
+    html,
+    html_tables,
+    table,
+    zoo,
+)
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -21,6 +33,7 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     batch.setup(app)
     fill.setup(app)
     html.setup(app)
+    html_tables.setup(app)
     table.setup(app)
     zoo.setup(app)
     builders.setup(app)

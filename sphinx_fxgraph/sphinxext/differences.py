@@ -10,7 +10,7 @@ from typing import Any
 from docutils import nodes
 
 from sphinx_fxgraph.diff import SIGNS, Change, Difference
-from sphinx_fxgraph.drawing.svg.svg import anchor
+from sphinx_fxgraph.drawing.anchors import anchor
 from sphinx_fxgraph.kept import KeptError
 from sphinx_fxgraph.record import Failure, Record
 from sphinx_fxgraph.spec import GraphSpec
@@ -75,7 +75,7 @@ def shown(run: Run, asked: Asked) -> list[str]:
 # -- the table
 
 
-def html_table(difference: Difference, prefix: str) -> nodes.table | None:
+def html_table(difference: Difference, prefix: str) -> nodes.table:
     """A row a change, its path linked with the drawing."""
     body = nodes.tbody()
     seen: set[str] = set()
@@ -89,7 +89,7 @@ def html_table(difference: Difference, prefix: str) -> nodes.table | None:
         cells[1] = link
         entries = (nodes.entry("", nodes.paragraph("", "", cell, classes=["no-search"])) for cell in cells)
         body += nodes.row("", *entries, ids=ids, classes=[f"fxg-{change.kind}"])
-    return nodes.table("", tables.grouped(COLUMNS, body), classes=["fxg-changes"]) if difference.changes else None
+    return nodes.table("", tables.grouped(COLUMNS, body), classes=["fxg-changes"])
 
 
 def plain_table(difference: Difference) -> Iterator[nodes.table]:

@@ -12,11 +12,12 @@ from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
+from sphinx_fxgraph.drawing.anchors import anchor
 from sphinx_fxgraph.drawing.svg.shares import COLOURS
-from sphinx_fxgraph.drawing.svg.svg import anchor
+from sphinx_fxgraph.drawing.tables.columns import parse_columns
 from sphinx_fxgraph.record import Failure
 from sphinx_fxgraph.spec import GraphSpec, SpecError, names_set, parse_inputs
-from sphinx_fxgraph.sphinxext import claims, failure, tables
+from sphinx_fxgraph.sphinxext import claims, failure
 from sphinx_fxgraph.sphinxext.compared import Shown
 from sphinx_fxgraph.sphinxext.config import Config
 from sphinx_fxgraph.sphinxext.domain import Use, fx_domain
@@ -82,7 +83,7 @@ PAGE: dict[str, Callable[[str], Any]] = {
     "legend": _switch,
     "name": directives.unchanged,
     "stages": _switch,
-    "table": tables.parse_columns,
+    "table": parse_columns,
     **claims.OPTIONS,
 }
 """The options of what stands around it."""

@@ -9,8 +9,10 @@ from docutils import nodes
 from sphinx import addnodes
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
-from sphinx_fxgraph.drawing.svg.svg import anchor
-from sphinx_fxgraph.drawing.text import stages, text
+from sphinx_fxgraph.drawing.anchors import anchor
+from sphinx_fxgraph.drawing.tables import stages
+from sphinx_fxgraph.drawing.tables.columns import COLUMNS
+from sphinx_fxgraph.drawing.text import summary
 from sphinx_fxgraph.record import Record, join
 from sphinx_fxgraph.sphinxext import differences, failure, stage_table, tables
 from sphinx_fxgraph.sphinxext.domain import fx_domain
@@ -71,7 +73,7 @@ def _fill_figure(run: Run, place: fxgraph) -> None:
     if record is None:
         return
     compared = run.compared.get(place["spec"])
-    told = compared.facts if compared else " · ".join(text.facts(record, run.config.units))
+    told = compared.facts if compared else " · ".join(summary.facts(record, run.config.units))
     facts = nodes.paragraph("", told, classes=["fxg-facts"])
     if drawn and getattr(run.builder, "download_support", False):
         name = dot_name(run, place["spec"])
@@ -93,7 +95,7 @@ def _fill_behind(run: Run, behind: fxgraph_tables) -> None:
         told.append(failure.block(record.failure))
         if record.root:  # a partial graph does not show the modules that were not reached
             told += _outline(dataclasses.replace(record, root="", bodies={}))
-    columns = tables.DEFAULT if behind["table"] is None else behind["table"]
+    columns = COLUMNS if behind["table"] is None else behind["table"]
     compared = run.compared.get(behind["spec"])
     rows = stages.stages(record) if behind["stages"] and not compared else []
     if rows and _is_html(run):
@@ -101,13 +103,11 @@ def _fill_behind(run: Run, behind: fxgraph_tables) -> None:
     elif rows:
         told.append(stage_table.table(rows, run.config.units))
     if columns and _is_html(run):
-        table = (
-            differences.html_table(compared.difference, behind["prefix"])
-            if compared
-            else tables.html_table(record, behind["prefix"], columns, run.config.units)
-        )
-        if table:
-            behind += fxgraph_rows("", table)
+        if compared and compared.difference.changes:
+            changes = differences.html_table(compared.difference, behind["prefix"])
+            behind += fxgraph_rows("", changes, rows=len(compared.difference.changes))
+        elif not compared and (table := tables.html_table(record, columns)):
+            behind += fxgraph_rows("", table, rows=sum(len(group.rows) for group in table["groups"]))
     elif columns and compared:
         told += differences.plain_table(compared.difference)
     elif columns:
@@ -116,7 +116,7 @@ def _fill_behind(run: Run, behind: fxgraph_tables) -> None:
 
 
 def _outline(record: Record) -> list[nodes.Node]:
-    outline = text.outline(record).rstrip()
+    outline = summary.outline(record).rstrip()
     return [nodes.literal_block(outline, outline, language="none", classes=["fxg-outline"])] if outline else []
 
 

@@ -6,7 +6,6 @@ import hashlib
 import html
 import json
 import posixpath
-import re
 import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,14 +15,14 @@ from urllib.parse import quote
 from docutils import nodes
 
 from sphinx_fxgraph.drawing import compose
+from sphinx_fxgraph.drawing.anchors import ids
 from sphinx_fxgraph.drawing.classic import dot as classic
-from sphinx_fxgraph.drawing.svg import legend, svg
+from sphinx_fxgraph.drawing.svg import document, legend
 from sphinx_fxgraph.drawing.svg.shares import COLOURS, Shares, scale
-from sphinx_fxgraph.drawing.svg.svg import anchor
-from sphinx_fxgraph.drawing.text import text
+from sphinx_fxgraph.drawing.text import summary
 from sphinx_fxgraph.sphinxext.domain import fx_domain
 from sphinx_fxgraph.sphinxext.fill import dot_name
-from sphinx_fxgraph.sphinxext.nodes import fxgraph, fxgraph_rows, fxgraph_tables
+from sphinx_fxgraph.sphinxext.nodes import fxgraph, fxgraph_tables
 from sphinx_fxgraph.sphinxext.run import look_of
 
 if TYPE_CHECKING:
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
 STATIC = Path(__file__).parent.parent / "static"
 _MOST_INLINE = 64_000
 """Characters of data in a page."""
-_OPEN_ROWS = 30
-"""A table of no more rows than this is open when the page loads."""
 
 
 def visit_fxgraph(writer: HTML5Translator, node: fxgraph) -> None:
@@ -45,13 +42,13 @@ def visit_fxgraph(writer: HTML5Translator, node: fxgraph) -> None:
     run = fx_domain(builder.env).run
     (job,) = run.jobs(node["spec"], look_of(node["look"]))
     picture = compose.scene(job)
-    description = node["alt"] or text.describe(job.record)
+    description = node["alt"] or summary.describe(job.record)
     shares = Shares(job.record, run.config.units, node["color"] or run.config.color)
     remark = compose.remark(job)
     beside = f'<p class="fxg-remark">{html.escape(remark)}</p>\n' if remark else ""
     if builder.name == "epub":  # its manifest cannot declare inline SVG
         name = f"fxgraph-{node['figure']}.svg"
-        drawing = svg.print_svg(
+        drawing = document.print_svg(
             picture, title=node["target"], description=description, shares=shares, legend=node["legend"]
         )
         _write(Path(builder.outdir, builder.imagedir, name), drawing)
@@ -68,7 +65,7 @@ def visit_fxgraph(writer: HTML5Translator, node: fxgraph) -> None:
     insides = compose.insides(job)
     inline = _inline(builder, insides, node, data, shares)
     writer.body.append(writer.starttag(node, "div", "", CLASS="fxg-graph", **data))
-    drawing = svg.page_svg(
+    drawing = document.page_svg(
         picture,
         figure=node["prefix"],
         title=node["target"],
@@ -78,7 +75,7 @@ def visit_fxgraph(writer: HTML5Translator, node: fxgraph) -> None:
     )
     explained = _legend(picture, insides, shares) if node["legend"] else ""
     writer.body.append(f'<div class="fxg-view">{drawing}</div>{inline}{explained}</div>\n{beside}')
-    _link_rows(writer.document, node, set(re.findall(r' id="([^"]+)"', drawing)))
+    _tell_tables(writer.document, node, ids(drawing))
     raise nodes.SkipNode
 
 
@@ -104,7 +101,7 @@ def _inline(
     if not insides:
         return ""
     found = {
-        name: svg.inside_svg(inside, figure=node["prefix"], shares=shares.inside(name), rows=node["rows"])
+        name: document.inside_svg(inside, figure=node["prefix"], shares=shares.inside(name), rows=node["rows"])
         for name, inside in insides.items()
     }
     content = json.dumps(found, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
@@ -117,38 +114,11 @@ def _inline(
     return ""
 
 
-def _link_rows(document: nodes.document, node: fxgraph, drawn: set[str]) -> None:
-    """Let the rows of operators that the drawing does not show lead to the module around them that it does."""
+def _tell_tables(document: nodes.document, node: fxgraph, drawn: frozenset[str]) -> None:
+    """Let the tables know what the drawing shows, which they lead to."""
     for tables in document.findall(fxgraph_tables):
         if tables["figure"] == node["figure"]:
-            for link in tables.findall(nodes.reference):
-                path = link.get("path", "")
-                while path and anchor(node["prefix"], path) not in drawn:
-                    path = path.rpartition(".")[0]
-                if "path" in link:
-                    link["refid"] = anchor(node["prefix"], path) if path else node["figure"]
-
-
-def visit_tables(writer: HTML5Translator, node: fxgraph_tables) -> None:
-    """What goes around the tables."""
-    writer.body.append(writer.starttag(node, "div", "", CLASS="fxg-tables", **{"data-figure": node["figure"]}))
-
-
-def depart_tables(writer: HTML5Translator, node: fxgraph_tables) -> None:  # noqa: ARG001 - a visitor
-    """End what was begun."""
-    writer.body.append("</div>\n")
-
-
-def visit_rows(writer: HTML5Translator, node: fxgraph_rows) -> None:
-    """A node table can be long: it opens on a click."""
-    rows = sum(1 for row in node.findall(nodes.row) if row["ids"])
-    is_open = ' open="open"' if rows <= _OPEN_ROWS else ""
-    writer.body.append(f"<details{is_open}><summary>{node.parent['title']} ({rows} rows)</summary>\n")
-
-
-def depart_rows(writer: HTML5Translator, node: fxgraph_rows) -> None:  # noqa: ARG001 - a visitor
-    """End what was begun."""
-    writer.body.append("</details>\n")
+            tables["drawn"] = drawn
 
 
 def copy_assets(app: Sphinx, builder: Builder) -> None:  # noqa: ARG001 - an event handler
@@ -202,7 +172,5 @@ def _write(path: Path, content: str) -> None:
 def setup(app: Sphinx) -> None:
     """Tell Sphinx how to write the nodes, and where assets are needed."""
     app.add_node(fxgraph, html=(visit_fxgraph, None))
-    app.add_node(fxgraph_tables, html=(visit_tables, depart_tables))
-    app.add_node(fxgraph_rows, html=(visit_rows, depart_rows))
     app.connect("write-started", copy_assets)
     app.connect("html-page-context", add_assets)

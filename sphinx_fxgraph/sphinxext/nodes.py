@@ -21,4 +21,12 @@ class fxgraph_tables(nodes.General, nodes.Element):  # noqa: N801
 
 
 class fxgraph_rows(nodes.General, nodes.Element):  # noqa: N801
-    """The part of it that opens on a click: the node table."""
+    """The part of it that opens on a click: a table with ``rows`` (number)."""
+
+
+class fxgraph_nodes(nodes.General, nodes.Element):  # noqa: N801
+    """The node table in HTML, made when a page is written and never kept.
+
+    Inside are links to the classes of ``types``, in their order, and the words for the search.
+    Attributes: ``types`` (dotted paths), ``groups`` (rows of each body), ``columns`` (names).
+    """

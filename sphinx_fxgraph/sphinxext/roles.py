@@ -13,8 +13,8 @@ from docutils import nodes
 from sphinx.roles import XRefRole
 from sphinx.util.nodes import make_refnode
 
-from sphinx_fxgraph.drawing.svg.svg import anchor
-from sphinx_fxgraph.drawing.text import text
+from sphinx_fxgraph.drawing.anchors import anchor
+from sphinx_fxgraph.drawing.text import summary
 from sphinx_fxgraph.drawing.text.units import Units
 from sphinx_fxgraph.numbers import CONVENTIONS, Measures, by_call, by_module
 from sphinx_fxgraph.record import Record, join
@@ -139,5 +139,5 @@ def _measures(record: Record, path: str, convention: str) -> Measures | None:
 
 def _shape(record: Record, path: str) -> str | None:
     if not path:
-        return text.shapes(record) or UNKNOWN
-    return text.results(record).get(path)
+        return summary.shapes(record) or UNKNOWN
+    return summary.results(record).get(path)

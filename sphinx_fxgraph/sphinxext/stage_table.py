@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from docutils import nodes
 
-from sphinx_fxgraph.drawing.svg.svg import anchor
-from sphinx_fxgraph.drawing.text.stages import Stage
+from sphinx_fxgraph.drawing.anchors import anchor
+from sphinx_fxgraph.drawing.tables.stages import Stage
 from sphinx_fxgraph.drawing.text.units import Units
 from sphinx_fxgraph.numbers import macs_of
 from sphinx_fxgraph.sphinxext.tables import grouped

@@ -17,7 +17,8 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import make_refnode
 
-from sphinx_fxgraph.drawing.text import stages, text, variants
+from sphinx_fxgraph.drawing.tables import stages, variants
+from sphinx_fxgraph.drawing.text import summary
 from sphinx_fxgraph.drawing.text.units import Units
 from sphinx_fxgraph.numbers import depth, macs_of
 from sphinx_fxgraph.record import Record
@@ -75,8 +76,8 @@ NUMBERS: dict[str, Cell] = {
 
 CELLS: dict[str, Cell] = {
     **NUMBERS,
-    "input": lambda record, _: text.ends(record)[0],
-    "output": lambda record, _: text.ends(record)[1],
+    "input": lambda record, _: summary.ends(record)[0],
+    "output": lambda record, _: summary.ends(record)[1],
     "verdict": _verdict,
 }
 """What stands in a column, the first one apart, which is the model's name."""

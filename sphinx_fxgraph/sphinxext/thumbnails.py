@@ -10,7 +10,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.nodes import make_refnode
 
 from sphinx_fxgraph.drawing.svg.thumbnail import thumbnail
-from sphinx_fxgraph.drawing.text import text
+from sphinx_fxgraph.drawing.text import summary
 from sphinx_fxgraph.sphinxext.domain import FxDomain, fx_domain
 from sphinx_fxgraph.sphinxext.html import link_static
 from sphinx_fxgraph.sphinxext.table import Entry
@@ -48,7 +48,7 @@ class FillThumbnails(SphinxPostTransform):
         for title, name in models:
             docname, use = named.get(name, ("", None))
             record = domain.run.record(use.spec_id) if use else None
-            drawn = thumbnail(record, text.describe(record, domain.run.config.units)) if record else ""
+            drawn = thumbnail(record, summary.describe(record, domain.run.config.units)) if record else ""
             if use and drawn:
                 inside = nodes.inline("", "", nodes.raw("", drawn, format="html"), nodes.inline("", title))
                 link = make_refnode(self.app.builder, self.env.docname, docname, use.figure, inside)

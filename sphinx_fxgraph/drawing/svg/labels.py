@@ -10,7 +10,7 @@ from sphinx_fxgraph.diff import SIGNS
 from sphinx_fxgraph.drawing.seen.level import Box
 from sphinx_fxgraph.drawing.seen.shown import GROUP, Run
 from sphinx_fxgraph.drawing.svg import fonts
-from sphinx_fxgraph.drawing.text.rows import format_shape
+from sphinx_fxgraph.drawing.text.shapes import format_shape
 from sphinx_fxgraph.record import Node, TensorMeta
 
 KIND_SIZE, DETAIL_SIZE, NAME_SIZE, SHAPE_SIZE = 12.0, 11.0, 9.5, 9.5

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from sphinx_fxgraph.drawing.seen.level import Box
 from sphinx_fxgraph.drawing.seen.shown import GROUP
-from sphinx_fxgraph.drawing.text.rows import body_paths
+from sphinx_fxgraph.drawing.tables.rows import body_paths
 from sphinx_fxgraph.drawing.text.units import PLAIN, Units
 from sphinx_fxgraph.numbers import Measures, by_call
 from sphinx_fxgraph.record import Record, join

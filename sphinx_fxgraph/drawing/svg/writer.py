@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from xml.sax.saxutils import escape, quoteattr
 
 from sphinx_fxgraph.diff import SIGNS
+from sphinx_fxgraph.drawing.anchors import anchor
 from sphinx_fxgraph.drawing.compose import Drawn, Frame
 from sphinx_fxgraph.drawing.layout.routing import Line
 from sphinx_fxgraph.drawing.seen.level import Box
@@ -14,18 +14,11 @@ from sphinx_fxgraph.drawing.seen.shown import GROUP
 from sphinx_fxgraph.drawing.svg import fonts, labels
 from sphinx_fxgraph.drawing.svg.palette import category
 from sphinx_fxgraph.drawing.svg.shares import Shares, shade, written
-from sphinx_fxgraph.drawing.text.rows import format_shape
+from sphinx_fxgraph.drawing.text.shapes import format_shape
 from sphinx_fxgraph.record import Node
 
 _MARKS = ("dead", "failed", *SIGNS)
 """Remarks on an operator that change what its box looks like."""
-
-_NOT_PLAIN = re.compile(r"[^A-Za-z0-9._-]")
-
-
-def anchor(figure: str, path: str) -> str:
-    """The id of a node: ``<figure>-<path>``, ``..2`` for the ``@2`` of a second call, ``_xHHHH_`` for odd letters."""
-    return f"{figure}-" + _NOT_PLAIN.sub(lambda c: f"_x{ord(c[0]):04X}_", re.sub(r"@(\d+)", r"..\1", path))
 
 
 def _marks(node: Node) -> str:

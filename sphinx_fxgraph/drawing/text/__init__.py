@@ -1,1 +1,1 @@
-"""A record in words and rows: facts, outline, node tables, stages."""
+"""A record in words, and how numbers and shapes are written."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sphinx_fxgraph.drawing.text.stages import Stage
+from sphinx_fxgraph.drawing.tables.stages import Stage
 
 
 def aligned(models: Sequence[Sequence[Stage]]) -> list[tuple[str, list[Stage | None]]]:

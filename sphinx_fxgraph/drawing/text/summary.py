@@ -5,24 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import chain
 
-from sphinx_fxgraph.drawing.text.rows import Row, Rows, body_paths, format_shape, format_shapes, node_rows
+from sphinx_fxgraph.drawing.tables.rows import body_paths
+from sphinx_fxgraph.drawing.text.shapes import format_shape
 from sphinx_fxgraph.drawing.text.units import PLAIN, Units
 from sphinx_fxgraph.numbers import macs_of, tied_parameters
 from sphinx_fxgraph.record import Body, Node, Record, TensorMeta, Value, Verdict, join
-
-__all__ = [
-    "Row",
-    "Rows",
-    "describe",
-    "ends",
-    "facts",
-    "format_shape",
-    "format_shapes",
-    "node_rows",
-    "outline",
-    "results",
-    "shapes",
-]
 
 _SHOWN_TENSORS = 4
 

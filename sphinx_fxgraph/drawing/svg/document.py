@@ -9,9 +9,9 @@ from __future__ import annotations
 from sphinx_fxgraph.drawing.compose import Frame, Inside
 from sphinx_fxgraph.drawing.svg.printed import PrintWriter
 from sphinx_fxgraph.drawing.svg.shares import Shares
-from sphinx_fxgraph.drawing.svg.writer import Writer, anchor
+from sphinx_fxgraph.drawing.svg.writer import Writer
 
-__all__ = ["anchor", "inside_svg", "page_svg", "print_svg"]
+__all__ = ["inside_svg", "page_svg", "print_svg"]
 
 
 def page_svg(

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from sphinx_fxgraph.drawing.text.shapes import format_shapes
 from sphinx_fxgraph.numbers import module_path
 from sphinx_fxgraph.record import Node, Record, TensorMeta, Value, join
 
@@ -50,7 +51,8 @@ class Rows:
 
     heading: str
     """``layer1.0 BasicBlock ×2``."""
-    body: str
+    type: str
+    """Dotted path of the class of the module that is called."""
     paths: tuple[str, ...]
     """Every place where the body is called, in execution order; the rows are those of the first."""
     rows: tuple[Row, ...]
@@ -65,9 +67,9 @@ def node_rows(record: Record) -> list[Rows]:
     for name, paths in finder.paths.items():
         rows = tuple(finder.row(name, paths[0], node) for node in record.bodies[name].nodes if not node.body)
         if rows:
-            kind = record.bodies[name].type.rpartition(".")[2]
-            heading = f"{paths[0]} {kind}".lstrip() + (f" ×{len(paths)}" if len(paths) > 1 else "")
-            groups.append(Rows(heading, name, tuple(paths), rows))
+            type_ = record.bodies[name].type
+            heading = f"{paths[0]} {type_.rpartition('.')[2]}".lstrip() + (f" ×{len(paths)}" if len(paths) > 1 else "")
+            groups.append(Rows(heading, type_, tuple(paths), rows))
     return groups
 
 
@@ -160,15 +162,3 @@ def _elements(tensors: Sequence[TensorMeta]) -> int | None:
     if not all(isinstance(size, int) for size in sizes):
         return None
     return sum(math.prod(size for size in meta.shape if isinstance(size, int)) for meta in tensors)
-
-
-def format_shape(meta: TensorMeta) -> str:
-    """``1×64×56×56``; a tensor without dimensions is a scalar."""
-    return "×".join(map(str, meta.shape)) or "scalar"
-
-
-def format_shapes(tensors: Sequence[TensorMeta]) -> str:
-    """The shapes of a result; of more than one tensor with the places where they stand."""
-    if len(tensors) == 1:
-        return format_shape(tensors[0])
-    return ", ".join(f"{meta.path} {format_shape(meta)}".lstrip() for meta in tensors)

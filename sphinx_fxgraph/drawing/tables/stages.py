@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, takewhile
 
-from sphinx_fxgraph.drawing.text.rows import format_shapes
+from sphinx_fxgraph.drawing.text.shapes import format_shapes
 from sphinx_fxgraph.numbers import module_path
 from sphinx_fxgraph.record import Body, Node, Record, TensorMeta, Value, join
 
