@@ -19,8 +19,8 @@ nitpicky = True
 numfig = True
 
 autodoc_typehints = "description"
-# The graphs need no torch where the cache has them, but autodoc imports what it documents.
-autodoc_mock_imports = [] if importlib.util.find_spec("torch") else ["torch"]
+# Graphs that are in the cache need neither; autodoc imports what it documents.
+autodoc_mock_imports = [name for name in ("torch", "graphviz") if not importlib.util.find_spec(name)]
 nitpick_ignore_regex = [
     ("py:.*", r"(torch|nn|graphviz)\..*"),  # no inventory is fetched: the docs build offline
     ("py:class", r"sphinx_fxgraph\.record\.Record"),  # a page of its own shows the source

@@ -27,8 +27,8 @@ CACHE = "graphs"
 """Below ``docs``, as a project sets it that commits its cache."""
 NEEDED = ("sphinx", "furo", "myst-parser", "msgspec")
 WITHOUT = ("torch", "graphviz", "graphviz_pure", "pygraphviz", "pydot", "monai", "transformers", "efficientnet_pytorch")
-FILLED = ("api", "_modules", "genindex.html", "py-modindex.html", "objects.inv", "searchindex.js")
-"""What autodoc and viewcode fill, and what lists the names that they found."""
+FILLED = ("api", "_modules", "genindex.html", "py-modindex.html", "objects.inv", "searchindex.js", ".fxgraph.json")
+"""What autodoc and viewcode fill, and what lists the names that they found, or all pages."""
 OFFLINE = ("unshare", "--user", "--map-root-user", "--net")
 
 
@@ -71,7 +71,7 @@ def bare(folder: Path) -> str:
     known = {found.metadata["Name"]: found.version for found in importlib.metadata.distributions()}
     versions = folder / "constraints.txt"
     versions.write_text("".join(f"{name}=={version}\n" for name, version in sorted(known.items())))
-    subprocess.run([python, "-m", "pip", "install", "-q", "-c", str(versions), *NEEDED], check=True)
+    subprocess.run([python, "-m", "pip", "install", "-qq", "-c", str(versions), *NEEDED], check=True)
     look = f"import importlib.util as u; print(*[name for name in {WITHOUT} if u.find_spec(name)])"
     found = subprocess.run([python, "-c", look], capture_output=True, check=True, text=True).stdout.strip()
     if found or shutil.which("dot", path=str(folder / "bin")):

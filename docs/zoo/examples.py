@@ -1,5 +1,7 @@
 """Small models for the handbook: each has one thing that a target or its inputs must be able to say."""
 
+from __future__ import annotations
+
 import torch
 from torch import Tensor, nn
 
