@@ -11,7 +11,7 @@ from sphinx_fxgraph.drawing import files
 from sphinx_fxgraph.drawing.classic.backward import picture
 from sphinx_fxgraph.drawing.classic.dot import classic, result
 from sphinx_fxgraph.drawing.classic.unrolled import unrolled
-from sphinx_fxgraph.drawing.seen.shown import Look
+from sphinx_fxgraph.drawing.look import Look
 from sphinx_fxgraph.record import Record
 
 if TYPE_CHECKING:  # only capture/ imports torch and the model brings it along

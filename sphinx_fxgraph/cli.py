@@ -17,7 +17,7 @@ from sphinx_fxgraph import commands
 from sphinx_fxgraph.commands import capture_options, captured, sentence, spec_of
 from sphinx_fxgraph.drawing import files
 from sphinx_fxgraph.drawing.layout.engine import EngineFailedError, EngineMissingError
-from sphinx_fxgraph.drawing.seen.shown import Look
+from sphinx_fxgraph.drawing.look import Look
 from sphinx_fxgraph.drawing.svg.converted import ConverterMissingError
 from sphinx_fxgraph.drawing.tables.rows import Row, node_rows
 from sphinx_fxgraph.drawing.text import summary

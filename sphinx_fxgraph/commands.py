@@ -12,7 +12,8 @@ from typing import Any
 
 from sphinx_fxgraph import kept
 from sphinx_fxgraph.diff import compare
-from sphinx_fxgraph.record import Failure, Record
+from sphinx_fxgraph.head import Failure
+from sphinx_fxgraph.record import Record
 from sphinx_fxgraph.runner import capture
 from sphinx_fxgraph.spec import CHOICES, GraphSpec, SpecError
 
@@ -85,6 +86,7 @@ def add(commands: Any) -> None:
         parser.add_argument("-D", action="append", default=[], metavar="NAME=VALUE", help="set a value of conf.py")
         parser.add_argument("-j", "--jobs", metavar="N", help="read pages in N processes")
         parser.add_argument("-q", "--quiet", action="store_true", help="no progress")
+        parser.add_argument("--git", action="store_true", help="fail if a file of the cache is not added to git")
         parser.set_defaults(run=_build, builder=builder)
     diff = commands.add_parser(
         "diff",
@@ -111,6 +113,7 @@ def _build(options: argparse.Namespace) -> int:
         command = [sys.executable, "-m", "sphinx", "-b", options.builder, "-d", doctrees]
         if not options.doctrees:
             command += ["-t", "fxgraph_temporary"]
+        command += ["-t", "fxgraph_git"] if options.git else []
         if options.builder == "fxgraph-warm":
             command += ["-D", f"fxgraph_prune={int(options.prune)}"]
             command += ["-D", "fxgraph_mode=force"] if options.force else []

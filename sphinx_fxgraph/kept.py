@@ -7,9 +7,11 @@ import os
 import posixpath
 import re
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
-from sphinx_fxgraph.record import Record, RecordError
+from sphinx_fxgraph.head import RecordError
+from sphinx_fxgraph.record import Record
 from sphinx_fxgraph.spec import GraphSpec, SpecError
 from sphinx_fxgraph.store import readable
 
@@ -75,6 +77,14 @@ def is_revision(text: str, folder: str | os.PathLike[str]) -> bool:
     return bool(_commit(text, folder))
 
 
+def not_added(paths: Sequence[Path]) -> list[Path]:
+    """Those of some files in one folder that git does not have, not even to be committed next."""
+    if not paths:
+        return []
+    known = set(os.fsdecode(_git(paths[0].parent, "ls-files", "-z")).split("\0"))
+    return [path for path in paths if path.name not in known]
+
+
 def _commit(text: str, folder: str | os.PathLike[str]) -> str:
     revision, colon, _ = text.partition(":")
     if not colon or not revision or revision.startswith("-"):
@@ -91,8 +101,10 @@ def _called(name: str, paths: list[str]) -> list[str]:
 
 def _git(folder: str | os.PathLike[str], *command: str) -> bytes:
     """What git says; nothing if it is not there, or has nothing to say."""
+    # A hook is told which repository it is run for, and in a linked work tree that name takes the folder for its top.
+    environment = {name: value for name, value in os.environ.items() if name not in ("GIT_DIR", "GIT_WORK_TREE")}
     try:
-        run = subprocess.run(["git", *command], cwd=folder, capture_output=True, check=False)  # noqa: S607 - as git is
+        run = subprocess.run(["git", *command], cwd=folder, env=environment, capture_output=True, check=False)  # noqa: S607 - as git is
     except OSError:
         return b""
     return run.stdout if run.returncode == 0 else b""

@@ -10,15 +10,9 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Protocol
 
+from sphinx_fxgraph.macs import macs_of
 from sphinx_fxgraph.record import Body, Module, Node, Record, TensorMeta, Value, join
-
-CONVENTIONS = {
-    "torchvision": "multiply-accumulate operations of convolutions, matrix products and attention",
-    "all": "multiply-accumulate operations, with those of norms, resizing and adaptive average pooling",
-}
-"""What counts as a MAC: as torchvision publishes it (its "GFLOPS"), or as timm does, whose tables fvcore counts."""
 
 
 @dataclass(frozen=True)
@@ -36,24 +30,6 @@ class Measures:
     def __add__(self, other: Measures) -> Measures:
         pairs = ((getattr(self, field.name), getattr(other, field.name)) for field in fields(Measures))
         return Measures(*(one if two is None else two + (one or 0) for one, two in pairs))
-
-
-class Counted(Protocol):
-    """An operator or a model."""
-
-    @property
-    def macs(self) -> int | None:
-        """Multiply-accumulate operations."""
-
-    @property
-    def extra_macs(self) -> int | None:
-        """What the convention ``all`` counts beside."""
-
-
-def macs_of(counted: Counted, convention: str) -> int | None:
-    """The MACs of an operator or a model in a convention; None where there are none."""
-    extra = counted.extra_macs if convention == "all" else None
-    return counted.macs if extra is None else (counted.macs or 0) + extra
 
 
 def total(record: Record, convention: str = "torchvision") -> Measures:

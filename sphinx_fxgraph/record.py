@@ -15,26 +15,16 @@ import functools
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import msgspec
 
 from sphinx_fxgraph import written
+from sphinx_fxgraph.head import SCHEMA, Failure, RecordError, Source, decoded
 from sphinx_fxgraph.written.references import check_references
-
-SCHEMA = 3
-"""Version of the format. It is part of the record and not of the spec id: an older record is stale, never missing."""
 
 Dim = int | str
 """One dimension: a size, or the name of a symbolic size."""
-
-
-class RecordError(ValueError):
-    """The text is not a record that this version can read."""
-
-
-class NewerError(RecordError):
-    """A later version of sphinx-fxgraph wrote it."""
 
 
 @dataclass(frozen=True)
@@ -174,14 +164,6 @@ class Totals:
 
 
 @dataclass(frozen=True)
-class Source:
-    """A source file as top-level package plus path below it, and the SHA-256 of its text with LF line ends."""
-
-    file: str
-    digest: str
-
-
-@dataclass(frozen=True)
 class Verdict:
     """What is known about other input values: ``kind`` is ``same`` (graph for every value) or ``path`` (one path)."""
 
@@ -189,50 +171,6 @@ class Verdict:
     reason: str = ""
     file: str = ""
     line: int = 0
-
-
-@dataclass(frozen=True)
-class Failure:
-    """Why a capture gave no graph, or only a part of one."""
-
-    stage: str
-    """The warning's subtype: import, build, input, trace, probe or limit."""
-    type: str
-    """The exception's class, or what ended the process."""
-    message: str
-    file: str = ""
-    """Package-relative, as in `Source`."""
-    line: int = 0
-    node: str = ""
-    """Path of the operator that failed."""
-    transient: bool = False
-    """It depends on the machine (time, memory, crash, network, a missing distribution) and is tried again."""
-
-    @property
-    def lacks_memory(self) -> bool:
-        """Whether there was too little memory; torch's allocator says so with a RuntimeError."""
-        return self.type == "MemoryError" or "allocate memory" in self.message
-
-
-@dataclass(frozen=True)
-class Head:
-    """What a record says of its capture, read without its graph: that is a small part of the time."""
-
-    spec: Mapping[str, Any]
-    root: str = ""
-    failure: Failure | None = None
-    sources: tuple[Source, ...] = ()
-    distributions: Mapping[str, str] = field(default_factory=dict)
-    schema: int = SCHEMA
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> Head:
-        """Read what `Record.to_json` wrote.
-
-        Raises:
-            RecordError: the text is torn, foreign or written by a later version.
-        """
-        return _decode(text, cls)
 
 
 @dataclass(frozen=True)
@@ -301,7 +239,7 @@ class Record:
         Raises:
             RecordError: the text is torn, foreign or written by a later version.
         """
-        record = _decode(text, cls)
+        record = decoded(text, _lengthened)
         try:
             check_references(record)
         except (ValueError, RecursionError) as error:
@@ -314,22 +252,8 @@ class Record:
         return hashlib.sha256(dataclasses.replace(self, made_by={}).to_json().encode()).hexdigest()
 
 
-_Read = TypeVar("_Read", Head, Record)
-
-
-def _decode(text: str | bytes, cls: type[_Read]) -> _Read:
-    try:
-        if cls is Head:
-            read = msgspec.json.decode(text, type=cls)
-        else:
-            read = msgspec.convert(written.lengthened(msgspec.json.decode(text)), cls)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise RecordError(str(error)) from error
-    except (TypeError, KeyError, AttributeError, IndexError, ValueError) as error:
-        raise RecordError(f"no record: {error!r}") from error
-    if read.schema > SCHEMA:
-        raise NewerError(f"schema {read.schema} is newer than {SCHEMA}, the latest that this version reads")
-    return read
+def _lengthened(text: str | bytes) -> Record:
+    return msgspec.convert(written.lengthened(msgspec.json.decode(text)), Record)
 
 
 def join(path: str, name: str) -> str:

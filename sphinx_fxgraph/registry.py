@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sphinx_fxgraph.record import Record, Source
+from sphinx_fxgraph.head import Source
+from sphinx_fxgraph.record import Record
 from sphinx_fxgraph.sources import SourceFinder
 
 

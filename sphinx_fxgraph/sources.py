@@ -23,7 +23,8 @@ from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import FunctionType
 
-from sphinx_fxgraph.record import SCHEMA, Head, Record, Source
+from sphinx_fxgraph.head import SCHEMA, Head, Source
+from sphinx_fxgraph.record import Record
 
 _SITE = re.compile(r"(.*[/\\](?:site|dist)-packages)[/\\]", re.DOTALL)
 _STANDARD_LIBRARY = os.path.join(os.path.dirname(os.__file__), "")  # noqa: PTH118, PTH120 - see `is_source`

@@ -20,7 +20,8 @@ from typing import Annotated, Any, NotRequired, Protocol, TypedDict, TypeVar
 
 import msgspec
 
-from sphinx_fxgraph.record import Head, NewerError, Record, RecordError
+from sphinx_fxgraph.head import Head, NewerError, RecordError
+from sphinx_fxgraph.record import Record
 
 _OURS = re.compile(r"(.+-[0-9a-f]{8})(\.json|\.dot|\.layout\.json)")
 _TEMPORARY = re.compile(r"\..+\.[0-9a-f]{16}\.tmp")
@@ -146,6 +147,14 @@ class Store:
                 if (ours and ours[1] not in kept and _is_ours(path, ours[2])) or _is_left(path):
                     found.append(path)
         return found
+
+    def used(self, used: Iterable[Key]) -> list[Path]:
+        """The files that a clone must have too, for it to show these specs: all that are here but the orphans."""
+        orphans = set(self.orphans(used))
+        with contextlib.suppress(OSError):
+            files = sorted(self.folder.iterdir())
+            return [path for path in files if path.suffix in (".json", ".dot") and path not in orphans]
+        return []
 
     def prune(self, used: Iterable[Key]) -> list[Path]:
         """Remove the orphans; the files that are gone."""

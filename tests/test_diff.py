@@ -13,7 +13,8 @@ from sphinx_fxgraph.diff import compare, merged, sentence
 from sphinx_fxgraph.drawing import compose
 from sphinx_fxgraph.drawing.layout.engine import find_engine
 from sphinx_fxgraph.drawing.svg import document
-from sphinx_fxgraph.record import Failure, Record, join
+from sphinx_fxgraph.head import Failure
+from sphinx_fxgraph.record import Record, join
 
 torch = pytest.importorskip("torch")
 nn = torch.nn

@@ -13,8 +13,8 @@ import pytest
 
 from sphinx_fxgraph.drawing import compose
 from sphinx_fxgraph.drawing.layout import engine as layout
+from sphinx_fxgraph.drawing.look import Look
 from sphinx_fxgraph.drawing.seen.levels import root_level
-from sphinx_fxgraph.drawing.seen.shown import Look
 from sphinx_fxgraph.drawing.svg import document, palette
 from sphinx_fxgraph.record import Body, BodyInput, Node, Record, TensorMeta, Value
 

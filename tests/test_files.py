@@ -11,7 +11,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from sphinx_fxgraph.drawing import files
-from sphinx_fxgraph.drawing.seen.shown import Look
+from sphinx_fxgraph.drawing.look import Look
 from sphinx_fxgraph.drawing.svg.converted import ConverterMissingError
 from sphinx_fxgraph.record import Body, BodyInput, Node, Record, TensorMeta, Value
 

@@ -13,7 +13,7 @@ import pytest
 
 from sphinx_fxgraph.drawing import compose
 from sphinx_fxgraph.drawing.layout.engine import find_engine
-from sphinx_fxgraph.drawing.seen.shown import Look
+from sphinx_fxgraph.drawing.look import Look
 from sphinx_fxgraph.drawing.svg import document
 from sphinx_fxgraph.record import Body, BodyInput, Node, Record, TensorMeta, Value, join
 

@@ -14,7 +14,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from sphinx_fxgraph.record import Failure, Record
+from sphinx_fxgraph.head import Failure
+from sphinx_fxgraph.record import Record
 from sphinx_fxgraph.runner import capture
 from sphinx_fxgraph.spec import GraphSpec
 

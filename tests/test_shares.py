@@ -9,9 +9,9 @@ import pytest
 
 from sphinx_fxgraph.drawing import compose
 from sphinx_fxgraph.drawing.layout import engine
-from sphinx_fxgraph.drawing.seen.shown import Look
+from sphinx_fxgraph.drawing.look import COLOURS, Look
 from sphinx_fxgraph.drawing.svg import document
-from sphinx_fxgraph.drawing.svg.shares import COLOURS, Shares, shade, written
+from sphinx_fxgraph.drawing.svg.shares import Shares, shade, written
 from sphinx_fxgraph.drawing.text.units import Units
 
 torch = pytest.importorskip("torch")

@@ -17,7 +17,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from sphinx_fxgraph.record import SCHEMA, Record, Source
+from sphinx_fxgraph.head import SCHEMA, Source
+from sphinx_fxgraph.record import Record
 from sphinx_fxgraph.sources import SourceFinder, class_files, depends_on, digest, portable
 
 TEXT = "class Net:\n    def forward(self, x):\n        return x\n"

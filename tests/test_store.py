@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from sphinx_fxgraph.record import SCHEMA, Failure, Record
+from sphinx_fxgraph.head import SCHEMA, Failure
+from sphinx_fxgraph.record import Record
 from sphinx_fxgraph.spec import GraphSpec
 from sphinx_fxgraph.store import Store
 

@@ -8,7 +8,8 @@ from typing import Any
 from sphinx_fxgraph.drawing.tables.rows import node_rows
 from sphinx_fxgraph.drawing.text.summary import describe, facts, outline
 from sphinx_fxgraph.drawing.text.units import Units
-from sphinx_fxgraph.record import Body, BodyInput, Failure, Module, Node, Record, TensorMeta, Totals, Value, Verdict
+from sphinx_fxgraph.head import Failure
+from sphinx_fxgraph.record import Body, BodyInput, Module, Node, Record, TensorMeta, Totals, Value, Verdict
 
 SMALL = TensorMeta((1, 8), "f32")
 SCALAR = TensorMeta((), "i64")

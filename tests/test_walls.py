@@ -21,7 +21,7 @@ RANK = {
     name: rank
     for rank, names in enumerate(
         (
-            ("spec", "written"),
+            ("head", "macs", "spec", "written"),
             ("record",),
             ("backward", "diff", "numbers", "sources"),
             ("capture",),

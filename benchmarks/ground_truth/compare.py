@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from sphinx_fxgraph import runner
-from sphinx_fxgraph.numbers import macs_of
+from sphinx_fxgraph.macs import macs_of
 from sphinx_fxgraph.record import Record
 from sphinx_fxgraph.spec import GraphSpec
 

@@ -33,7 +33,7 @@ from sphinx_fxgraph.capture.recording import record_model
 from sphinx_fxgraph.drawing import compose
 from sphinx_fxgraph.drawing.classic.dot import classic
 from sphinx_fxgraph.drawing.layout.engine import Engine, find_engine
-from sphinx_fxgraph.drawing.seen.shown import Look
+from sphinx_fxgraph.drawing.look import Look
 from sphinx_fxgraph.drawing.svg import document
 from sphinx_fxgraph.record import Record
 

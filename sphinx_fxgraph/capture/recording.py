@@ -32,7 +32,8 @@ from sphinx_fxgraph.capture.model.unwrapped import eagerly, unwrapped
 from sphinx_fxgraph.capture.naming import short_meta
 from sphinx_fxgraph.capture.place import placed
 from sphinx_fxgraph.capture.tree.bodies import find_bodies
-from sphinx_fxgraph.record import Failure, Record, join
+from sphinx_fxgraph.head import Failure
+from sphinx_fxgraph.record import Record, join
 from sphinx_fxgraph.sources import class_files, depends_on
 from sphinx_fxgraph.spec import Call, GraphSpec, parse_target
 

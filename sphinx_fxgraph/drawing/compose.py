@@ -12,7 +12,7 @@ from functools import cached_property
 from sphinx_fxgraph.drawing.composer import Composer, Drawn, Frame, Inside
 from sphinx_fxgraph.drawing.layout import attempts
 from sphinx_fxgraph.drawing.layout.engine import Coordinates, Engine
-from sphinx_fxgraph.drawing.seen.shown import Look
+from sphinx_fxgraph.drawing.look import Look
 from sphinx_fxgraph.record import Record
 
 __all__ = ["Drawn", "Frame", "Inside", "Job", "insides", "lay_out", "remark", "scene"]

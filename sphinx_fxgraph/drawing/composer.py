@@ -15,9 +15,10 @@ from sphinx_fxgraph.drawing.layout.lanes import Point
 from sphinx_fxgraph.drawing.layout.level_dot import Extent, digest, level_dot
 from sphinx_fxgraph.drawing.layout.placing import Pads, Placed, place
 from sphinx_fxgraph.drawing.layout.routing import Line
+from sphinx_fxgraph.drawing.look import Look
 from sphinx_fxgraph.drawing.seen.level import BOUNDARY, Box, Level
 from sphinx_fxgraph.drawing.seen.levels import closed_levels, root_level
-from sphinx_fxgraph.drawing.seen.shown import GROUP, Look
+from sphinx_fxgraph.drawing.seen.shown import GROUP
 from sphinx_fxgraph.drawing.svg import labels
 from sphinx_fxgraph.drawing.svg.labels import STACK, Label
 from sphinx_fxgraph.record import Record, join

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from sphinx_fxgraph.drawing import compose, page
 from sphinx_fxgraph.drawing.classic.dot import source
 from sphinx_fxgraph.drawing.layout.engine import Engine, find_engine
-from sphinx_fxgraph.drawing.seen.shown import Look
+from sphinx_fxgraph.drawing.look import Look
 from sphinx_fxgraph.drawing.svg import converted, document
 from sphinx_fxgraph.drawing.text import summary
 from sphinx_fxgraph.record import Record

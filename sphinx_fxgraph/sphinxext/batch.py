@@ -21,7 +21,7 @@ from sphinx.util.display import progress_message, status_iterator
 from sphinx_fxgraph.drawing import compose
 from sphinx_fxgraph.drawing.compose import Job
 from sphinx_fxgraph.drawing.layout.engine import Engine, EngineMissingError, find_engine
-from sphinx_fxgraph.drawing.seen.shown import Look
+from sphinx_fxgraph.drawing.look import Look
 from sphinx_fxgraph.record import Record
 from sphinx_fxgraph.sources import SourceFinder
 from sphinx_fxgraph.spec import GraphSpec

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sphinx.builders import Builder
 from sphinx.errors import ConfigError
 from sphinx.util import logging
 
+from sphinx_fxgraph import kept
 from sphinx_fxgraph.diff import compare
 from sphinx_fxgraph.record import Record
 from sphinx_fxgraph.sphinxext import batch, differences
@@ -68,8 +71,18 @@ class _CacheBuilder(Builder):
             return
         if run.config.mode in ("cached", "off"):
             run.config = dataclasses.replace(run.config, mode="auto")
-        if not self.work(self._application, run, list(domain.each())):
+        done = self.work(self._application, run, list(domain.each()))
+        if not (self.added(run) and done):
             self._application.statuscode = 1
+
+    def added(self, run: Run) -> bool:
+        """Whether all of the cache is in git, or will be with the next commit. Told only where that is asked for."""
+        paths = kept.not_added(run.store.used(run.specs.values())) if self.tags.has("fxgraph_git") else []
+        for path in paths:
+            print(f"{path.name}: not added to git")
+        if paths:
+            print(f"to add them: git add {_near(run.store.folder)}")
+        return not paths
 
     def check_folder(self) -> None:
         """See to it that there is a folder that stays.
@@ -102,7 +115,7 @@ class WarmBuilder(_CacheBuilder):
             for path in run.store.prune(run.specs.values()):
                 print(f"removed {path.name}, which no page uses")
         failed = {use.spec_id for use in uses if use.expect != "error" and _failed(run.record(use.spec_id))}
-        print(f"{len(mine) - len(failed)} of {len(mine)} graphs are in {run.store.folder}")
+        print(f"{len(mine) - len(failed)} of {len(mine)} graphs are in {_near(run.store.folder)}")
         return not failed and not run.store.complaints
 
 
@@ -121,11 +134,11 @@ class CheckBuilder(_CacheBuilder):
             for key, jobs in batch.pictures(run, shown).items()
             if key not in reasons and not all(job.complete() for job in jobs)
         }
-        kept = {key: run.record(key) for key in reasons}
+        before = {key: run.record(key) for key in reasons}
         why = batch.cannot(run.config) if reasons else ""
         now = {} if why else {spec.id: record for spec, record in batch.captured(app, run, list(reasons))}
         for key, reason in reasons.items():
-            told = "".join(f"\n  {line}" for line in _difference(kept[key], now.get(key)))
+            told = "".join(f"\n  {line}" for line in _difference(before[key], now.get(key)))
             warn(f"{_name(run.specs[key])}: {reason}{told}", "cache", _place(uses, key))
         for key in sorted(undrawn):
             warn(f"{_name(run.specs[key])}: its drawing is not in the cache", "cache", _place(shown, key))
@@ -135,9 +148,9 @@ class CheckBuilder(_CacheBuilder):
         fresh = graphs - len(reasons) - len(undrawn)
         if why:
             print(f"how the architectures differ is not known, since {why}")
-        print(f"{fresh} of {graphs} graphs are up to date in {run.store.folder}")
+        print(f"{fresh} of {graphs} graphs are up to date in {_near(run.store.folder)}")
         if fresh < graphs:
-            print(f"to bring it up to date: sphinx-fxgraph warm {self.srcdir}, and commit that folder")
+            print(f"to bring it up to date: sphinx-fxgraph warm {_near(self.srcdir)}, and commit that folder")
         return fresh == graphs and not any(compared.record.failure for compared in run.compared.values())
 
 
@@ -149,6 +162,12 @@ def _shard(keys: Sequence[str], text: str) -> Sequence[str]:
     if not found or not 1 <= int(found[1]) <= int(found[2]):
         raise ConfigError(f"fxgraph_shard: {text!r} is no part; write 3/16 for the third of sixteen")
     return keys[int(found[1]) - 1 :: int(found[2])]
+
+
+def _near(folder: str | os.PathLike[str]) -> str:
+    """A folder as one would type it here."""
+    path = Path(folder).absolute()
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 
 def _name(spec: Shown) -> str:

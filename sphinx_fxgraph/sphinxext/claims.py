@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from sphinx_fxgraph.drawing.text.units import Units
-from sphinx_fxgraph.numbers import macs_of
+from sphinx_fxgraph.macs import macs_of
 from sphinx_fxgraph.record import Record
 
 _PREFIXES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}

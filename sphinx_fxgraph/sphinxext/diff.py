@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from docutils import nodes
 
 from sphinx_fxgraph import kept
-from sphinx_fxgraph.record import Failure
+from sphinx_fxgraph.head import Failure
 from sphinx_fxgraph.spec import SpecError
 from sphinx_fxgraph.sphinxext import claims, failure, html
 from sphinx_fxgraph.sphinxext.compared import Asked, Comparison, Kept

@@ -11,8 +11,9 @@ from docutils import nodes
 
 from sphinx_fxgraph.diff import SIGNS, Change, Difference
 from sphinx_fxgraph.drawing.anchors import anchor
+from sphinx_fxgraph.head import Failure
 from sphinx_fxgraph.kept import KeptError
-from sphinx_fxgraph.record import Failure, Record
+from sphinx_fxgraph.record import Record
 from sphinx_fxgraph.spec import GraphSpec
 from sphinx_fxgraph.sphinxext import tables
 from sphinx_fxgraph.sphinxext.compared import Asked, Compared, Comparison, Kept

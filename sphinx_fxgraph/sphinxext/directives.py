@@ -13,9 +13,9 @@ from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
 from sphinx_fxgraph.drawing.anchors import anchor
-from sphinx_fxgraph.drawing.svg.shares import COLOURS
+from sphinx_fxgraph.drawing.look import COLOURS
 from sphinx_fxgraph.drawing.tables.columns import parse_columns
-from sphinx_fxgraph.record import Failure
+from sphinx_fxgraph.head import Failure
 from sphinx_fxgraph.spec import GraphSpec, SpecError, names_set, parse_inputs
 from sphinx_fxgraph.sphinxext import claims, failure
 from sphinx_fxgraph.sphinxext.compared import Shown

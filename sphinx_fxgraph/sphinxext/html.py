@@ -17,8 +17,9 @@ from docutils import nodes
 from sphinx_fxgraph.drawing import compose
 from sphinx_fxgraph.drawing.anchors import ids
 from sphinx_fxgraph.drawing.classic import dot as classic
+from sphinx_fxgraph.drawing.look import COLOURS
 from sphinx_fxgraph.drawing.svg import document, legend
-from sphinx_fxgraph.drawing.svg.shares import COLOURS, Shares, scale
+from sphinx_fxgraph.drawing.svg.shares import Shares, scale
 from sphinx_fxgraph.drawing.text import summary
 from sphinx_fxgraph.sphinxext.domain import fx_domain
 from sphinx_fxgraph.sphinxext.fill import dot_name

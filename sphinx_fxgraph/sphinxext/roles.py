@@ -16,7 +16,8 @@ from sphinx.util.nodes import make_refnode
 from sphinx_fxgraph.drawing.anchors import anchor
 from sphinx_fxgraph.drawing.text import summary
 from sphinx_fxgraph.drawing.text.units import Units
-from sphinx_fxgraph.numbers import CONVENTIONS, Measures, by_call, by_module
+from sphinx_fxgraph.macs import CONVENTIONS
+from sphinx_fxgraph.numbers import Measures, by_call, by_module
 from sphinx_fxgraph.record import Record, join
 
 if TYPE_CHECKING:

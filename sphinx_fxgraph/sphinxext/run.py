@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sphinx_fxgraph.drawing.compose import Job
-from sphinx_fxgraph.drawing.seen.shown import Look
-from sphinx_fxgraph.record import Failure, Head, Record
+from sphinx_fxgraph.drawing.look import Look
+from sphinx_fxgraph.head import Failure, Head
+from sphinx_fxgraph.record import Record
 from sphinx_fxgraph.sphinxext.compared import Compared, Shown
 from sphinx_fxgraph.store import Store
 

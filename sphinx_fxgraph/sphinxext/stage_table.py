@@ -9,7 +9,7 @@ from docutils import nodes
 from sphinx_fxgraph.drawing.anchors import anchor
 from sphinx_fxgraph.drawing.tables.stages import Stage
 from sphinx_fxgraph.drawing.text.units import Units
-from sphinx_fxgraph.numbers import macs_of
+from sphinx_fxgraph.macs import macs_of
 from sphinx_fxgraph.sphinxext.tables import grouped
 
 COLUMNS = ("stage", "blocks", "output shape", "parameters", "MACs")

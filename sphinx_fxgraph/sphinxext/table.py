@@ -20,7 +20,8 @@ from sphinx.util.nodes import make_refnode
 from sphinx_fxgraph.drawing.tables import stages, variants
 from sphinx_fxgraph.drawing.text import summary
 from sphinx_fxgraph.drawing.text.units import Units
-from sphinx_fxgraph.numbers import depth, macs_of
+from sphinx_fxgraph.macs import macs_of
+from sphinx_fxgraph.numbers import depth
 from sphinx_fxgraph.record import Record
 from sphinx_fxgraph.spec import SpecError, parse_target
 from sphinx_fxgraph.sphinxext import failure, html, tables

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 import pytest
 from conftest import DOCS
 
-from sphinx_fxgraph.record import SCHEMA, Record
+from sphinx_fxgraph.head import SCHEMA
+from sphinx_fxgraph.record import Record
 
 if TYPE_CHECKING:
     from sphinx.testing.util import SphinxTestApp

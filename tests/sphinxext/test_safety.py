@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sphinx_fxgraph.record import SCHEMA, Body, Node, Record, TensorMeta, Value
+from sphinx_fxgraph.head import SCHEMA
+from sphinx_fxgraph.record import Body, Node, Record, TensorMeta, Value
 from sphinx_fxgraph.spec import GraphSpec
 from sphinx_fxgraph.store import Store
 

@@ -16,7 +16,8 @@ from typing import Any, NoReturn
 
 from sphinx_fxgraph import sources
 from sphinx_fxgraph.capture.worker import sandbox
-from sphinx_fxgraph.record import Failure, Record
+from sphinx_fxgraph.head import Failure
+from sphinx_fxgraph.record import Record
 from sphinx_fxgraph.spec import Call, GraphSpec, parse_target
 
 

@@ -17,7 +17,8 @@ from concurrent.futures import Executor, Future, as_completed
 
 from sphinx_fxgraph.capture.worker.child import Request, failed
 from sphinx_fxgraph.capture.worker.server import Server
-from sphinx_fxgraph.record import Failure, Record
+from sphinx_fxgraph.head import Failure
+from sphinx_fxgraph.record import Record
 from sphinx_fxgraph.spec import GraphSpec
 
 

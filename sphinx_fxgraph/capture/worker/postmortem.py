@@ -7,7 +7,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from sphinx_fxgraph.record import Failure
+from sphinx_fxgraph.head import Failure
 from sphinx_fxgraph.sources import portable
 
 _TRACEBACK = re.compile(r"^(Timeout \(\d+:\d+:\d+|Fatal Python error: |Windows fatal exception: )", re.MULTILINE)

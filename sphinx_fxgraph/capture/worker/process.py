@@ -25,7 +25,7 @@ from typing import BinaryIO, Protocol
 
 from sphinx_fxgraph.capture.worker import child, listing, postmortem, sandbox
 from sphinx_fxgraph.capture.worker.child import Request
-from sphinx_fxgraph.record import Failure
+from sphinx_fxgraph.head import Failure
 
 STARTUP = 60.0
 """Seconds that a fresh process may need for importing torch."""

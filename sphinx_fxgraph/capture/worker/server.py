@@ -13,7 +13,8 @@ from typing import IO
 from sphinx_fxgraph.capture.worker.child import Request, failed
 from sphinx_fxgraph.capture.worker.postmortem import signal_name
 from sphinx_fxgraph.capture.worker.process import STARTUP, command
-from sphinx_fxgraph.record import Failure, Record, RecordError
+from sphinx_fxgraph.head import Failure, RecordError
+from sphinx_fxgraph.record import Record
 
 
 class Server:

@@ -10,10 +10,11 @@ import dataclasses
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
+from sphinx_fxgraph.drawing.look import Look
 from sphinx_fxgraph.drawing.seen import folds, groups, nontensor, sidelines
 from sphinx_fxgraph.drawing.seen.level import BOUNDARY, Box, Edge, Level, Port
 from sphinx_fxgraph.drawing.seen.opening import Key, opened
-from sphinx_fxgraph.drawing.seen.shown import GROUP, Look, Shown
+from sphinx_fxgraph.drawing.seen.shown import GROUP, Shown
 from sphinx_fxgraph.drawing.seen.spine import with_spine
 from sphinx_fxgraph.record import Body, Node, Record, TensorMeta, Value
 

@@ -12,8 +12,9 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from sphinx_fxgraph.drawing.look import Look
 from sphinx_fxgraph.drawing.seen.likeness import Likeness
-from sphinx_fxgraph.drawing.seen.shown import GROUP, Look, Shown
+from sphinx_fxgraph.drawing.seen.shown import GROUP, Shown
 from sphinx_fxgraph.record import Body, join
 
 MOST_BOXES = 100

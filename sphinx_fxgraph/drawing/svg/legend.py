@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from html import escape
 
 from sphinx_fxgraph.drawing.composer import Drawn, Frame
+from sphinx_fxgraph.drawing.look import COLOURS
 from sphinx_fxgraph.drawing.svg.palette import CATEGORIES, category
-from sphinx_fxgraph.drawing.svg.shares import COLOURS, Shares, scale
+from sphinx_fxgraph.drawing.svg.shares import Shares, scale
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,6 @@ from sphinx_fxgraph.drawing.text.units import PLAIN, Units
 from sphinx_fxgraph.numbers import Measures, by_call
 from sphinx_fxgraph.record import Record, join
 
-COLOURS = {"kind": "", "params": "parameters", "macs": "MACs", "memory": "bytes of activations"}
-"""What boxes can be coloured by, and what their shares are then shares of."""
-
 BOUNDS = (1, 2, 5, 10, 20)
 """In percent: from each on a shade is darker than the one before. The lightest but one is for any share at all."""
 

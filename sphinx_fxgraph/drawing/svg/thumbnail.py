@@ -6,7 +6,7 @@ from xml.sax.saxutils import escape
 
 from sphinx_fxgraph.drawing.compose import Drawn, Job, scene
 from sphinx_fxgraph.drawing.layout.routing import Line
-from sphinx_fxgraph.drawing.seen.shown import Look
+from sphinx_fxgraph.drawing.look import Look
 from sphinx_fxgraph.drawing.svg.palette import category
 from sphinx_fxgraph.drawing.svg.writer import number, tag
 from sphinx_fxgraph.record import Record

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from sphinx_fxgraph.drawing.tables.rows import Row
 from sphinx_fxgraph.drawing.text.units import Units
-from sphinx_fxgraph.numbers import macs_of
+from sphinx_fxgraph.macs import macs_of
 
 
 def _parameters(row: Row, units: Units) -> str:

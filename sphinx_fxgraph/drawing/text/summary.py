@@ -8,7 +8,8 @@ from itertools import chain
 from sphinx_fxgraph.drawing.tables.rows import body_paths
 from sphinx_fxgraph.drawing.text.shapes import format_shape
 from sphinx_fxgraph.drawing.text.units import PLAIN, Units
-from sphinx_fxgraph.numbers import macs_of, tied_parameters
+from sphinx_fxgraph.macs import macs_of
+from sphinx_fxgraph.numbers import tied_parameters
 from sphinx_fxgraph.record import Body, Node, Record, TensorMeta, Value, Verdict, join
 
 _SHOWN_TENSORS = 4

@@ -1,0 +1,104 @@
+"""What a record says of its capture: whose it is, what it depends on, why it failed.
+
+It is read without the graph in a small part of the time, and is all that a build needs to know that nothing changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+
+SCHEMA = 3
+"""Version of the format. It is part of the record and not of the spec id: an older record is stale, never missing."""
+
+
+class RecordError(ValueError):
+    """The text is not a record that this version can read."""
+
+
+class NewerError(RecordError):
+    """A later version of sphinx-fxgraph wrote it."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A source file as top-level package plus path below it, and the SHA-256 of its text with LF line ends."""
+
+    file: str
+    digest: str
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a capture gave no graph, or only a part of one."""
+
+    stage: str
+    """The warning's subtype: import, build, input, trace, probe or limit."""
+    type: str
+    """The exception's class, or what ended the process."""
+    message: str
+    file: str = ""
+    """Package-relative, as in `Source`."""
+    line: int = 0
+    node: str = ""
+    """Path of the operator that failed."""
+    transient: bool = False
+    """It depends on the machine (time, memory, crash, network, a missing distribution) and is tried again."""
+
+    @property
+    def lacks_memory(self) -> bool:
+        """Whether there was too little memory; torch's allocator says so with a RuntimeError."""
+        return self.type == "MemoryError" or "allocate memory" in self.message
+
+
+@dataclass(frozen=True)
+class Head:
+    """What a record says of its capture, read without its graph: that is a small part of the time."""
+
+    spec: Mapping[str, Any]
+    root: str = ""
+    failure: Failure | None = None
+    sources: tuple[Source, ...] = ()
+    distributions: Mapping[str, str] = field(default_factory=dict)
+    schema: int = SCHEMA
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Head:
+        """Read what `Record.to_json` wrote.
+
+        Raises:
+            RecordError: the text is torn, foreign or written by a later version.
+        """
+        return decoded(text, msgspec.json.Decoder(cls).decode)
+
+
+class _Versioned(Protocol):
+    @property
+    def schema(self) -> int: ...
+
+
+_Read = TypeVar("_Read", bound=_Versioned)
+
+
+def decoded(text: str | bytes, decode: Callable[[str | bytes], _Read]) -> _Read:
+    """What a text says, its errors told as `RecordError`.
+
+    Args:
+        text: of a record.
+        decode: understands it.
+
+    Raises:
+        RecordError: the text is torn, foreign or written by a later version.
+    """
+    try:
+        read = decode(text)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise RecordError(str(error)) from error
+    except (TypeError, KeyError, AttributeError, IndexError, ValueError) as error:
+        raise RecordError(f"no record: {error!r}") from error
+    if read.schema > SCHEMA:
+        raise NewerError(f"schema {read.schema} is newer than {SCHEMA}, the latest that this version reads")
+    return read
