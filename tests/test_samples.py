@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import shlex
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -18,7 +20,6 @@ from conftest import DOCS
 
 pytestmark = pytest.mark.torch
 
-HOOKS = {hook["id"]: hook for hook in yaml.safe_load((DOCS.parent / ".pre-commit-hooks.yaml").read_text())}
 WORKFLOW = yaml.safe_load((DOCS / "samples/github-actions/docs.yml").read_text())
 
 
@@ -36,10 +37,6 @@ def run(command: str, folder: Path, python: str = sys.executable) -> subprocess.
     return subprocess.run(
         command, shell=True, cwd=folder, env=environment, capture_output=True, check=False, encoding="utf-8"
     )
-
-
-def hook(name: str) -> str:
-    return f"{HOOKS[name]['entry']} {shlex.join(HOOKS[name]['args'])}"
 
 
 def test_the_difference_in_the_handbook_is_what_the_command_prints() -> None:
@@ -70,12 +67,64 @@ def clone(readthedocs: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> 
     return folder
 
 
-def test_the_hooks_and_the_workflow_find_a_fresh_cache_fresh(clone: Path) -> None:
-    commands = [hook("fxgraph-warm"), hook("fxgraph-check"), *steps("graphs")]
-    assert len(commands) == 3
-    for command in commands:
-        done = run(command, clone)
-        assert (done.returncode, done.stderr) == (0, ""), command
+@pytest.fixture(scope="module")
+def committed(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with the sample and its cache, and the hooks installed by pre-commit."""
+    hooks = tmp_path_factory.mktemp("hooks")
+    shutil.copy(DOCS.parent / ".pre-commit-hooks.yaml", hooks)
+    git(hooks, "init")
+    git(hooks, "add", ".")
+    git(hooks, "commit", "-m", "hooks")
+    folder = tmp_path_factory.mktemp("committed") / "repository"
+    shutil.copytree(clone, folder)
+    sample = (DOCS / "samples/pre-commit/.pre-commit-config.yaml").read_text(encoding="utf-8")
+    sample = re.sub(
+        r"repo: \S+", f"repo: {hooks}", sample.replace("v0.1.0", git(hooks, "rev-parse", "HEAD").stdout.strip())
+    )
+    both = sample + re.search(r" *- id: .*\n.*", sample)[0].replace("fxgraph-check", "fxgraph-warm")  # type: ignore[index]
+    (folder / ".pre-commit-config.yaml").write_text(both)
+    git(folder, "init")
+    git(folder, "add", ".")
+    git(folder, "commit", "-m", "one")
+    return folder
+
+
+def git(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    return run(shlex.join(["git", "-c", "user.name=a", "-c", "user.email=a@b", *command]), folder)
+
+
+def precommit(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    """What pre-commit does for those who have it."""
+    return run(f"PRE_COMMIT_HOME={folder.parent / 'home'} {sys.executable} -m pre_commit {shlex.join(command)}", folder)
+
+
+def test_the_hooks_refuse_a_commit_until_the_cache_is_part_of_it(committed: Path) -> None:
+    model = committed / "src/tinyseg/unet.py"
+    model.write_text(model.read_text().replace("nn.MaxPool2d(2),", "nn.MaxPool2d(2), nn.ReLU(),"))
+    page = committed / "docs/index.rst"
+    page.write_text(page.read_text() + "\n.. fxgraph:: tinyseg.UNet(4)\n   :inputs: f32[1, 3, 32, 32]\n")
+    git(committed, "add", "-u")
+    stale = precommit(committed, "run", "fxgraph-check")
+    assert stale.returncode == 1
+    assert "index.rst:4: WARNING: tinyseg.UNet: tinyseg/unet.py changed" in stale.stdout
+    assert "  + deep.1  ReLU  1×8×16×16 f32" in stale.stdout
+    assert "index.rst:8: WARNING: tinyseg.UNet(4): it was never captured" in stale.stdout
+    assert "sphinx-fxgraph warm docs" in stale.stdout
+
+    warmed = precommit(committed, "run", "fxgraph-warm")
+    assert warmed.returncode == 1
+    assert warmed.stdout.count(": not added to git") == 3
+    assert "to add them: git add docs/graphs" in warmed.stdout
+    git(committed, "add", ".")
+    fresh = precommit(committed, "run")
+    assert fresh.returncode == 0, fresh.stdout
+    assert fresh.stdout.count("Passed") == 2
+
+
+def test_the_workflow_finds_a_fresh_cache_fresh(clone: Path) -> None:
+    (command,) = steps("graphs")
+    done = run(command, clone)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_the_workflow_builds_pages_without_torch(clone: Path, bare: str) -> None:
