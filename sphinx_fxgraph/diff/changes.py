@@ -46,6 +46,8 @@ class Change:
     """Path of the last of several such siblings in a row."""
     old_path: str = ""
     """Where it stood, if that is another path."""
+    drawn: str = ""
+    """Its path in the graph of both models, if that is another: the new model may use the name of what is gone."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ def _rows(changes: Iterable[Change]) -> Iterator[Change]:
 
     def content(change: Change) -> Change:
         parent = change.path.rpartition(".")[0]
-        return replace(change, path=change.old_path or parent)
+        return replace(change, path=change.old_path or parent, drawn="")
 
     for _, group in itertools.groupby(changes, content):
         first, *others = group
@@ -213,9 +215,12 @@ class Comparison:
         if bodies in seen:
             return
         seen.add(bodies)
-        for pair in self.alignment.pairs(*bodies):
+        pairs = self.alignment.pairs(*bodies)
+        gone = names_of_gone(pairs)
+        for pair in pairs:
             if change := self.change(bodies, pair, paths):
-                yield replace(change, places=places[bodies])
+                drawn = join(paths[1], gone[pair.before.name]) if pair.before and not pair.after else change.path
+                yield replace(change, places=places[bodies], drawn=drawn if drawn != change.path else "")
             if inner := inside(pair):
                 old, new = (join(path, node.name) for path, node in zip(paths, pair, strict=True) if node)
                 yield from self._changes(inner, (old, new), places, seen)
@@ -229,6 +234,21 @@ def inside(pair: Pair) -> Bodies | None:
     """The bodies of a module call that both models have."""
     old, new = pair
     return (old.body, new.body) if old and new and old.body and new.body else None
+
+
+def names_of_gone(pairs: Iterable[Pair]) -> dict[str, str]:
+    """What the nodes that only the old body has are called beside those of the new one, which keep their names."""
+    pairs = list(pairs)
+    taken = {pair.after.name for pair in pairs if pair.after}
+    names = {}
+    for old, new in pairs:
+        if old and not new:
+            name = old.name
+            while name in taken:
+                name += "′"
+            taken.add(name)
+            names[old.name] = name
+    return names
 
 
 _Names = Mapping[str, str]

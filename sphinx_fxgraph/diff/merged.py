@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from sphinx_fxgraph.diff.alignment import Pair
-from sphinx_fxgraph.diff.changes import Bodies, Comparison, inside
+from sphinx_fxgraph.diff.changes import Bodies, Comparison, inside, names_of_gone
 from sphinx_fxgraph.record import Body, BodyInput, Node, Record, Value
 
 
@@ -46,7 +46,7 @@ class _Merger:
         if bodies not in self._done:
             old, new = self.comparison.before.bodies[bodies[0]], self.comparison.after.bodies[bodies[1]]
             inputs, input_numbers = _inputs(old, new)
-            nodes = _Nodes(self, bodies, old, input_numbers)
+            nodes = _Nodes(self, bodies, input_numbers)
             lost = [nodes.value(value) for value in old.outputs[len(new.outputs) :]]
             self._done[bodies] = _Merged(
                 self._keep(bodies[1], Body(new.type, inputs, tuple(nodes.merged()), (*new.outputs, *lost))),
@@ -74,21 +74,13 @@ class _Merger:
 class _Nodes:
     """The nodes of a merged body. They are in the new model's names; what is gone has a name of its own."""
 
-    def __init__(self, merger: _Merger, bodies: Bodies, old: Body, inputs: tuple[int, ...]) -> None:
+    def __init__(self, merger: _Merger, bodies: Bodies, inputs: tuple[int, ...]) -> None:
         self.merger, self.bodies, self.inputs = merger, bodies, inputs
         self.comparison = merger.comparison
         self.pairs = self.comparison.alignment.pairs(*bodies)
-        taken = {pair.after.name for pair in self.pairs if pair.after}
-        self.names = {pair.before.name: pair.after.name for pair in self.pairs if pair.before and pair.after}
-        self.gone: set[str] = set()
-        for node in old.nodes:
-            if node.name not in self.names:
-                name = node.name
-                while name in taken:
-                    name += "′"
-                taken.add(name)
-                self.gone.add(name)
-                self.names[node.name] = name
+        gone = names_of_gone(self.pairs)
+        self.gone = set(gone.values())
+        self.names = gone | {pair.before.name: pair.after.name for pair in self.pairs if pair.before and pair.after}
 
     def value(self, value: Value) -> Value:
         """A value of the old body."""

@@ -167,7 +167,8 @@ class Compared:
 
 
 def _parents(changes: Iterable[Change]) -> list[str]:
-    parents = dict.fromkeys(change.path.rpartition(".")[0] for change in changes if "." in change.path)
+    paths = (change.drawn or change.path for change in changes)
+    parents = dict.fromkeys(path.rpartition(".")[0] for path in paths if "." in path)
     return [_exactly(path) for path in list(parents)[:_MOST_OPEN]]
 
 

@@ -82,10 +82,11 @@ def html_table(difference: Difference, prefix: str) -> nodes.table:
     seen: set[str] = set()
     for change in difference.changes:
         texts = _texts(change)
-        name = anchor(f"{prefix}-row", change.path)  # what has replaced something may bear its path
+        path = change.drawn or change.path
+        name = anchor(f"{prefix}-row", path)
         ids = [] if name in seen else [name]
         seen.add(name)
-        link = nodes.reference("", texts[1], internal=True, refid=anchor(prefix, change.path), path=change.path)
+        link = nodes.reference("", texts[1], internal=True, refid=anchor(prefix, path), path=path)
         cells: list[nodes.Node] = [nodes.Text(text) for text in texts]
         cells[1] = link
         entries = (nodes.entry("", nodes.paragraph("", "", cell, classes=["no-search"])) for cell in cells)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +31,14 @@ class Net(nn.Module):
     def forward(self, x):
         x = self.blocks(self.conv(x))
         return x * torch.sigmoid(x) if self.gate else x
+
+class Late(Net):
+    def forward(self, x):
+        return torch.relu(self.conv(x))
+
+class Early(Net):
+    def forward(self, x):
+        return self.conv(torch.relu(x))
 """
 
 CONF = """
@@ -56,7 +66,11 @@ Site
 .. toctree::
 
    other
+   moved
    plain
+   one
+   two
+   three
 """
 
 OTHER = """
@@ -78,7 +92,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "conf.py").write_text(CONF.format(folder=str(folder)))
     (folder / "index.rst").write_text(PAGE)
     (folder / "other.md").write_text(OTHER)
-    (folder / "plain.rst").write_text("Plain\n=====\n")
+    (folder / "moved.rst").write_text("Moved\n=====\n\n.. fxgraph-diff:: nets.Late\n   :against: nets.Early\n")
+    for name in ("plain", "one", "two", "three"):
+        (folder / f"{name}.rst").write_text(f"{name.title()}\n=====\n")
     return folder
 
 
@@ -129,6 +145,30 @@ def test_the_table_has_a_row_a_change_linked_with_the_drawing(build: Builder) ->
     for link in soup.select("table.fxg-changes a"):
         assert soup.find(id=str(link["href"]).removeprefix("#")), link
     assert "Changes (4 rows)" in soup.get_text()
+
+
+def test_what_is_gone_is_linked_with_itself_where_the_new_model_uses_its_name(build: Builder) -> None:
+    soup = page(build("html"), "moved.html")
+    for row in soup.select("table.fxg-changes tbody tr"):
+        kind = str(row.select_one("td").get_text()).split()[1]  # type: ignore[union-attr]
+        assert row.get_text().count("relu")
+        box = soup.find(id=str(row.select_one("a")["href"]).removeprefix("#"))  # type: ignore[index]
+        assert box
+        assert f"fxg-{kind}" in box["class"]
+    assert [row["class"][0] for row in soup.select("table.fxg-changes tbody tr")] == ["fxg-removed", "fxg-added"]
+
+
+def test_pages_read_and_written_in_parallel_are_the_same(build: Builder, site: Path, tmp_path: Path) -> None:
+    serial = build("html").outdir
+    command = [sys.executable, "-m", "sphinx", "-b", "html", "-W", "-j", "2", "-d", str(tmp_path / "doctrees")]
+    done = subprocess.run(
+        [*command, str(site), str(tmp_path / "html")], capture_output=True, check=False, encoding="utf-8"
+    )
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"reading sources... .*\w \.\. \w", done.stdout), "several pages are one process's"
+    assert "capturing" not in done.stdout
+    for name in ("index.html", "other.html", "moved.html"):
+        assert (tmp_path / "html" / name).read_bytes() == (serial / name).read_bytes()
 
 
 def test_one_model_with_two_inputs_differs_in_shapes_only(build: Builder) -> None:

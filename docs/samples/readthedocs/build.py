@@ -74,9 +74,10 @@ def built(clone: Path, python: str, *, without: str = "") -> Path:
         print("the network cannot be taken away here")
         offline = []
     output = clone / "_readthedocs/html"
-    path = {"PATH": str(Path(python).parent)}
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment["PATH"] = str(Path(python).parent)
     command = [shutil.which(offline[0]) or "", *offline[1:], *command] if offline else command
-    subprocess.run([*command, ".", str(output)], cwd=conf.parent, env={**os.environ, **path}, check=True)
+    subprocess.run([*command, ".", str(output)], cwd=conf.parent, env=environment, check=True)
     assert "<svg" in (output / "index.html").read_text(encoding="utf-8")
     return output
 
