@@ -204,7 +204,7 @@ def start(project: Project, builder: str, name: str, *arguments: str) -> subproc
     target = project.target / name
     command = [sys.executable, "-m", "sphinx", "-b", builder, "-d", str(target / "doctrees"), *arguments]
     return subprocess.Popen(
-        [*command, str(project.source), str(target / "out")],
+        [*command, str(project.source), str(target / builder)],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -212,15 +212,15 @@ def start(project: Project, builder: str, name: str, *arguments: str) -> subproc
     )
 
 
-def test_builds_at_once_on_one_cache(site: Project, build: Builder) -> None:
-    runs = [
-        start(site, builder, str(n), "-D", "fxgraph_mode=auto") for n, builder in enumerate(("html", "html", "text"))
-    ]
+def test_builds_at_once_on_one_cache_and_one_folder_of_doctrees(site: Project, build: Builder) -> None:
+    outputs = ("html", "0"), ("html", "1"), ("latex", "1")
+    runs = [start(site, builder, name, "-D", "fxgraph_mode=auto") for builder, name in outputs]
     said = [run.communicate(timeout=120)[0] for run in runs]
     assert [run.returncode for run in runs] == [0, 0, 0], said
     assert not any("WARNING" in text for text in said)
-    one, other = ((site.target / name / "out/index.html").read_text() for name in "01")
+    one, other = ((site.target / name / "html/index.html").read_text() for name in "01")
     assert one == other
+    assert "layerOne" in (site.target / "1/latex/project.tex").read_text(encoding="utf-8")
     assert one.count("<svg") == 2
     assert len(list((site.source / "graphs").iterdir())) == 6
     assert warnings(build()) == []
@@ -233,6 +233,34 @@ def test_outputs_one_after_another_with_one_environment(build: Builder) -> None:
     assert "layerOne" in next(latex.outdir.glob("*.tex")).read_text(encoding="utf-8")
     again = build("html")
     assert page(again) == shown
+
+
+MODEL = """
+from torch import nn
+
+class One(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.forced = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.forced(x)
+
+class Two(One):
+    pass
+"""
+
+
+@pytest.mark.torch
+def test_what_no_source_tells_of_is_captured_by_force(site: Project, build: Builder) -> None:
+    site.write("net.py", MODEL)
+    kept = build("html", fxgraph_mode="auto")
+    assert "layerOne" in page(kept)
+    assert "capturing" not in kept.status.getvalue()
+    forced = build("html", fxgraph_mode="force")
+    assert "forced" in page(forced)
+    assert "layerOne" not in page(forced)
+    assert "forced" in page(build("html", fxgraph_mode="cached"))
 
 
 SLOW = """
@@ -286,4 +314,4 @@ def test_a_build_that_is_ended_keeps_what_was_finished(site: Project) -> None:
     assert (last.returncode, "WARNING" in said) == (0, False), said
     assert said.count("net.Two") == 1
     assert "net.One" not in said
-    assert (site.target / "ended/out/index.html").read_text(encoding="utf-8").count("<svg") == 2
+    assert (site.target / "ended/html/index.html").read_text(encoding="utf-8").count("<svg") == 2
