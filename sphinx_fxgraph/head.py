@@ -5,7 +5,7 @@ It is read without the graph in a small part of the time, and is all that a buil
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
@@ -68,6 +68,50 @@ class Head:
     @classmethod
     def from_json(cls, text: str | bytes) -> Head:
         """Read what `Record.to_json` wrote.
+
+        Raises:
+            RecordError: the text is torn, foreign or written by a later version.
+        """
+        return decoded(text, msgspec.json.Decoder(cls).decode)
+
+
+@dataclass(frozen=True)
+class _Call:
+    """A node, and the body it calls."""
+
+    name: str
+    body: str = ""
+
+
+@dataclass(frozen=True)
+class _Calls:
+    """A body."""
+
+    nodes: tuple[_Call, ...] = ()
+
+
+@dataclass(frozen=True)
+class Outline:
+    """What there is in a graph, read without what it is: the names of its nodes."""
+
+    spec: Mapping[str, Any]
+    root: str = ""
+    bodies: Mapping[str, _Calls] = field(default_factory=dict)
+    schema: int = SCHEMA
+
+    def paths(self) -> Iterator[str]:
+        """The path of every node of every module call, in execution order."""
+        return self._paths(self.root, "") if self.root else iter(())
+
+    def _paths(self, body: str, before: str) -> Iterator[str]:
+        for node in self.bodies[body].nodes:
+            yield f"{before}{node.name}"
+            if node.body:
+                yield from self._paths(node.body, f"{before}{node.name}.")
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Outline:
+        """Read what `Record.to_json` wrote. Whether its bodies fit together only `Record.from_json` knows.
 
         Raises:
             RecordError: the text is torn, foreign or written by a later version.

@@ -221,6 +221,10 @@ class Record:
             if node.body:
                 yield from self.walk(node.body, join(path, node.name))
 
+    def paths(self) -> Iterator[str]:
+        """The path of every node of every module call, in execution order."""
+        return (join(path, node.name) for path, _, node in self.walk()) if self.root else iter(())
+
     @functools.cached_property
     def operators(self) -> int:
         """How many operators run, inputs and outputs included, repeated bodies counted each time."""

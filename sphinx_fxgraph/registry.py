@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sphinx_fxgraph.head import Source
-from sphinx_fxgraph.record import Record
+from sphinx_fxgraph.head import Head, Source
 from sphinx_fxgraph.sources import SourceFinder
 
 
@@ -56,7 +55,7 @@ class Listing:
     def is_fresh(self, finder: SourceFinder) -> bool:
         """Whether all sources are what they were, and no file has come to them or gone."""
         sources = tuple(Source(file, digest) for file, digest in self.sources.items())
-        if finder.stale_reasons(Record(spec={}, tracer="", sources=sources, distributions=self.distributions)):
+        if finder.stale_reasons(Head(spec={}, sources=sources, distributions=self.distributions)):
             return False
         for folder, then in self.folders.items():
             place = finder.locate(f"{folder}/__init__.py")

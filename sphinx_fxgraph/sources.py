@@ -22,9 +22,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import FunctionType
+from typing import TYPE_CHECKING
 
 from sphinx_fxgraph.head import SCHEMA, Head, Source
-from sphinx_fxgraph.record import Record
+
+if TYPE_CHECKING:
+    from sphinx_fxgraph.record import Record
 
 _SITE = re.compile(r"(.*[/\\](?:site|dist)-packages)[/\\]", re.DOTALL)
 _STANDARD_LIBRARY = os.path.join(os.path.dirname(os.__file__), "")  # noqa: PTH118, PTH120 - see `is_source`

@@ -124,7 +124,7 @@ class GraphSpec:
         text = json.dumps(self.to_dict(), ensure_ascii=False, separators=(",", ":"))
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
-    @property
+    @functools.cached_property
     def label(self) -> str:
         """The name a reader would give it: ``resnet18``, also for ``timm.create_model("resnet18")``."""
         if not self.target:

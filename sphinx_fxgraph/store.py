@@ -12,16 +12,17 @@ import hashlib
 import json
 import os
 import re
-import secrets
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, NotRequired, Protocol, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired, Protocol, TypedDict, TypeVar
 
 import msgspec
 
-from sphinx_fxgraph.head import Head, NewerError, RecordError
-from sphinx_fxgraph.record import Record
+from sphinx_fxgraph.head import Head, NewerError, Outline, RecordError
+
+if TYPE_CHECKING:
+    from sphinx_fxgraph.record import Record
 
 _OURS = re.compile(r"(.+-[0-9a-f]{8})(\.json|\.dot|\.layout\.json)")
 _TEMPORARY = re.compile(r"\..+\.[0-9a-f]{16}\.tmp")
@@ -42,7 +43,7 @@ class _Level(TypedDict):
     by: NotRequired[str]
 
 
-_Kind = TypeVar("_Kind", Head, Record)
+_Kind = TypeVar("_Kind", Head, Outline, "Record")
 
 
 class _Layout(TypedDict):
@@ -83,11 +84,17 @@ class Store:
 
     def record(self, spec: Key) -> Record | None:
         """The record of exactly this spec, be it stale or of an older format; None if there is none to read."""
+        from sphinx_fxgraph.record import Record  # a build that changes nothing has no use for it
+
         return self._find(spec, Record)
 
     def head(self, spec: Key) -> Head | None:
         """The same without the graph."""
         return self._find(spec, Head)
+
+    def outline(self, spec: Key) -> Outline | None:
+        """The same, and of the graph only what is in it: of a record that was read before."""
+        return self._find(spec, Outline)
 
     def seal(self, spec: Key) -> str:
         """A digest of the files of a spec, byte by byte: while it is the same, so are record and layouts."""
@@ -185,7 +192,7 @@ class Store:
         data = text.encode("utf-8", "replace")
         if not self.writable or _same(path, data):
             return False
-        temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")  # mkstemp's files are its owner's alone
+        temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")  # mkstemp's files are its owner's alone
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with temporary.open("xb") as file:

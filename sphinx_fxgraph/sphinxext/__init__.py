@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import sphinx_fxgraph
 from sphinx_fxgraph.sphinxext import (
+    assets,
     batch,
     builders,
     config,
     diff,
     directives,
     domain,
-    fill,
-    html,
-    html_tables,
+    nodes,
     table,
+    transforms,
     zoo,
 )
 
@@ -31,9 +31,9 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     directives.setup(app)
     diff.setup(app)
     batch.setup(app)
-    fill.setup(app)
-    html.setup(app)
-    html_tables.setup(app)
+    transforms.setup(app)
+    nodes.setup(app)
+    assets.setup(app)
     table.setup(app)
     zoo.setup(app)
     builders.setup(app)

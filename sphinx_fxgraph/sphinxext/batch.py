@@ -18,14 +18,9 @@ from sphinx.errors import ConfigError
 from sphinx.util import logging
 from sphinx.util.display import progress_message, status_iterator
 
-from sphinx_fxgraph.drawing import compose
-from sphinx_fxgraph.drawing.compose import Job
-from sphinx_fxgraph.drawing.layout.engine import Engine, EngineMissingError, find_engine
-from sphinx_fxgraph.drawing.look import Look
-from sphinx_fxgraph.record import Record
 from sphinx_fxgraph.sources import SourceFinder
 from sphinx_fxgraph.spec import GraphSpec
-from sphinx_fxgraph.sphinxext import changes, claims, differences, failure
+from sphinx_fxgraph.sphinxext import changes, claims, failure
 from sphinx_fxgraph.sphinxext.config import Config
 from sphinx_fxgraph.sphinxext.domain import Use, fx_domain
 from sphinx_fxgraph.sphinxext.run import Run, look_of
@@ -35,6 +30,11 @@ from sphinx_fxgraph.store import Store
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.environment import BuildEnvironment
+
+    from sphinx_fxgraph.drawing.compose import Job
+    from sphinx_fxgraph.drawing.layout.engine import Engine
+    from sphinx_fxgraph.drawing.look import Look
+    from sphinx_fxgraph.record import Record
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ def update(app: Sphinx, env: BuildEnvironment) -> list[str]:
     domain = fx_domain(env)
     run = domain.run
     uses = list(domain.each())
-    run.specs = {spec.id: spec for spec in (GraphSpec.from_dict(use.spec) for use in uses)}
+    run.specs = {use.spec_id: use.spec for use in uses}
     if run.shows:
         run.settled = changes.settled(domain)
         complete(app, run, uses)
@@ -66,8 +66,18 @@ def complete(app: Sphinx, run: Run, uses: Sequence[Use]) -> None:
         _leave(run, reasons, why)
     else:
         _capture(app, run, list(reasons))
-    _draw(run, [*uses, *differences.made(run, fx_domain(app.env), app.confdir)])
+    _draw(run, [*uses, *compared(app, run)])
     _tell(run, uses)
+
+
+def compared(app: Sphinx, run: Run) -> Sequence[Use]:
+    """The drawings of differences, which are known when both models are."""
+    domain = fx_domain(app.env)
+    if not domain.differences:
+        return ()
+    from sphinx_fxgraph.sphinxext import differences
+
+    return differences.made(run, domain, app.confdir)
 
 
 # -- capture
@@ -176,6 +186,8 @@ def _draw(run: Run, uses: Sequence[Use]) -> None:
     shown = pictures(run, uses)
     undrawn = {key: jobs for key, jobs in shown.items() if not all(job.complete() for job in jobs)}
     if undrawn:
+        from sphinx_fxgraph.drawing.layout.engine import EngineMissingError, find_engine
+
         try:
             engine = find_engine(run.config.dot)
             with progress_message(f"laying out {len(undrawn)} graphs"):
@@ -200,6 +212,8 @@ def _lay_out(engine: Engine, pictures: dict[str, list[Job]]) -> dict[str, str]:
     Returns:
         What the engine complained of, by spec id.
     """
+    from sphinx_fxgraph.drawing import compose
+
     compose.lay_out([job for jobs in pictures.values() for job in jobs], engine)
     said = {key: dict.fromkeys(text for job in jobs for text in job.complaints) for key, jobs in pictures.items()}
     return {key: "\n".join(texts) for key, texts in said.items() if texts}
@@ -223,7 +237,7 @@ def _tell(run: Run, uses: Sequence[Use]) -> None:
     for use in uses:
         key = use.spec_id
         record = run.head(key)
-        name = use.spec.get("target") or run.specs[key].label
+        name = use.spec.target or use.spec.label
         if key in run.troubles:
             subtype, message = run.troubles[key]
             warn(f"{name}: {message}", subtype, use.location)

@@ -13,19 +13,18 @@ from sphinx.builders import Builder
 from sphinx.errors import ConfigError
 from sphinx.util import logging
 
-from sphinx_fxgraph import kept
-from sphinx_fxgraph.diff import compare
-from sphinx_fxgraph.record import Record
-from sphinx_fxgraph.sphinxext import batch, differences
-from sphinx_fxgraph.sphinxext.compared import Shown
+from sphinx_fxgraph.sphinxext import batch
 from sphinx_fxgraph.sphinxext.domain import Use, fx_domain
 from sphinx_fxgraph.sphinxext.failure import sentence
-from sphinx_fxgraph.sphinxext.run import Run
 from sphinx_fxgraph.sphinxext.warn import warn
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.environment import BuildEnvironment
+
+    from sphinx_fxgraph.record import Record
+    from sphinx_fxgraph.sphinxext.compared import Shown
+    from sphinx_fxgraph.sphinxext.run import Run
 
 logger = logging.getLogger(__name__)
 
@@ -77,6 +76,8 @@ class _CacheBuilder(Builder):
 
     def added(self, run: Run) -> bool:
         """Whether all of the cache is in git, or will be with the next commit. Told only where that is asked for."""
+        from sphinx_fxgraph import kept
+
         paths = kept.not_added(run.store.used(run.specs.values())) if self.tags.has("fxgraph_git") else []
         for path in paths:
             print(f"{path.name}: not added to git")
@@ -128,7 +129,7 @@ class CheckBuilder(_CacheBuilder):
         """Tell what is stale or missing, and how the architecture has changed."""
         run.store.writable = False
         reasons = batch.stale(run, dict.fromkeys(use.spec_id for use in uses))
-        shown = [*uses, *differences.made(run, fx_domain(self.env), app.confdir)]
+        shown = [*uses, *batch.compared(app, run)]
         undrawn = {
             key
             for key, jobs in batch.pictures(run, shown).items()
@@ -191,6 +192,8 @@ def _difference(kept: Record | None, now: Record | None) -> Iterator[str]:
         yield f"today: {sentence(now.failure)}"
     if kept is None or (now.failure and now.failure.transient):
         return
+    from sphinx_fxgraph.diff import compare
+
     lines = list(compare(kept, now).lines())
     if not lines and not now.failure:
         yield "the architecture is the same: only the record of its sources is old"

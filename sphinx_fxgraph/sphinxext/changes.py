@@ -14,12 +14,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import sphinx_fxgraph
-from sphinx_fxgraph.sphinxext import differences
 from sphinx_fxgraph.sphinxext.domain import FxDomain, fx_domain
-from sphinx_fxgraph.sphinxext.run import Run
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
+
+    from sphinx_fxgraph.sphinxext.run import Run
 
 
 _LACKING = "-"
@@ -82,11 +82,20 @@ def _digest(domain: FxDomain, docname: str, seals: Mapping[str, str]) -> str:
     ]
     if run.shows:
         parts += [[use.spec_id, seals[use.spec_id], use.look] for use in domain.uses.get(docname, ())]
-        parts += [differences.shown(run, asked) for asked in domain.differences.get(docname, ())]
+        parts += _compared(domain, docname)
     for pattern in sorted(set(domain.mentions.get(docname, ()))):
         found = domain.named(pattern).items()
         parts.append([pattern, *([name, page, use.figure, seals.get(use.spec_id, "")] for name, (page, use) in found)])
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def _compared(domain: FxDomain, docname: str) -> list[list[str]]:
+    """What a page shows of differences."""
+    if docname not in domain.differences:
+        return []
+    from sphinx_fxgraph.sphinxext import differences
+
+    return [differences.shown(domain.run, asked) for asked in domain.differences[docname]]
 
 
 def _read(run: Run) -> dict[str, str]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sphinx_fxgraph.drawing.text.units import Units
 from sphinx_fxgraph.macs import macs_of
-from sphinx_fxgraph.record import Record
+
+if TYPE_CHECKING:
+    from sphinx_fxgraph.record import Record
 
 _PREFIXES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
 _NUMBER = re.compile(r"(\d[\d,_]*)(?:\.(\d+))?\s*([kMGTP]?)\s*(?:MACs|parameters)?")

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from sphinx_fxgraph import kept
 from sphinx_fxgraph.diff import SIGNS, Change, Difference, compare, merged
@@ -116,16 +116,6 @@ class Comparison:
 
 Shown = GraphSpec | Comparison | Kept
 """What has an id, a name, and files in the cache."""
-
-
-class Asked(NamedTuple):
-    """One place that shows a difference. Plain data: it is pickled with the environment."""
-
-    comparison: Mapping[str, Any]
-    """As `Comparison.to_dict` writes it."""
-    look: Mapping[str, Any]
-    location: str
-    """Of the directive, for warnings."""
 
 
 @dataclass(frozen=True)

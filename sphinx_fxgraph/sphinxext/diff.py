@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from docutils import nodes
 
-from sphinx_fxgraph import kept
 from sphinx_fxgraph.head import Failure
 from sphinx_fxgraph.spec import SpecError
-from sphinx_fxgraph.sphinxext import claims, failure, html
-from sphinx_fxgraph.sphinxext.compared import Asked, Comparison, Kept
+from sphinx_fxgraph.sphinxext import assets, claims, failure
 from sphinx_fxgraph.sphinxext.directives import LOOK, FxgraphDirective, defaults, spec_of
-from sphinx_fxgraph.sphinxext.domain import Use, fx_domain
+from sphinx_fxgraph.sphinxext.domain import Asked, Use, fx_domain
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.builders import Builder
+
+    from sphinx_fxgraph.sphinxext.compared import Kept
 
 OURS = ("against", "against-inputs")
 """The options that ``fxgraph`` does not have."""
@@ -33,6 +33,8 @@ class FxgraphDiffDirective(FxgraphDirective):
 
     def run(self) -> list[nodes.Node]:
         """Leave the figure, and note what is compared. Nothing is captured or drawn here."""
+        from sphinx_fxgraph.sphinxext.compared import Comparison  # few pages compare
+
         target = self.arguments[0] if self.arguments else ""
         options = dict(self.options)
         against, inputs = (options.pop(name, "").strip() for name in OURS)
@@ -59,12 +61,15 @@ class FxgraphDiffDirective(FxgraphDirective):
         look = {name: checked.pop(name) for name in LOOK if name in checked}
         domain, location = fx_domain(self.env), self.get_location()
         for spec in comparison.specs:
-            domain.note(self.env.docname, Use(spec.id, spec.to_dict(), None, location))
+            domain.note(self.env.docname, Use(spec, None, location))
         domain.compare(self.env.docname, Asked(comparison.to_dict(), look, location))
         return [*self._figure(comparison, look, checked)]
 
     def _outside(self, text: str) -> Kept | None:
         """A record that is not captured: a file, or something that a revision of the repository has."""
+        from sphinx_fxgraph import kept
+        from sphinx_fxgraph.sphinxext.compared import Kept
+
         if text.endswith(".json") and ":" not in text:
             relative, absolute = self.env.relfn2path(text)
             self.env.note_dependency(relative)
@@ -81,7 +86,7 @@ class FxgraphDiffDirective(FxgraphDirective):
 def copy_assets(app: Sphinx, builder: Builder) -> None:  # noqa: ARG001 - an event handler
     """Put the style sheet into the output, if any page compares models."""
     if builder.format == "html" and fx_domain(builder.env).differences:
-        html.copy_static(builder, ASSET)
+        assets.copy_static(builder, ASSET)
 
 
 def add_assets(app: Sphinx, *page: Any) -> None:

@@ -16,8 +16,8 @@ from sphinx_fxgraph.kept import KeptError
 from sphinx_fxgraph.record import Record
 from sphinx_fxgraph.spec import GraphSpec
 from sphinx_fxgraph.sphinxext import tables
-from sphinx_fxgraph.sphinxext.compared import Asked, Compared, Comparison, Kept
-from sphinx_fxgraph.sphinxext.domain import FxDomain, Use
+from sphinx_fxgraph.sphinxext.compared import Compared, Comparison, Kept
+from sphinx_fxgraph.sphinxext.domain import Asked, FxDomain, Use
 from sphinx_fxgraph.sphinxext.run import Run, look_of
 from sphinx_fxgraph.sphinxext.warn import warn
 
@@ -45,7 +45,7 @@ def made(run: Run, domain: FxDomain, folder: str | os.PathLike[str]) -> list[Use
         if before and after:
             compared = run.compared[comparison.id] = Compared.of(before, after)
             run.records[comparison.id] = compared.record
-            uses.append(Use(comparison.id, {}, compared.look(asked.look), asked.location))
+            uses.append(Use(comparison, compared.look(asked.look), asked.location))
     return uses
 
 

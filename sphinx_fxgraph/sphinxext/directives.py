@@ -18,7 +18,6 @@ from sphinx_fxgraph.drawing.tables.columns import parse_columns
 from sphinx_fxgraph.head import Failure
 from sphinx_fxgraph.spec import GraphSpec, SpecError, names_set, parse_inputs
 from sphinx_fxgraph.sphinxext import claims, failure
-from sphinx_fxgraph.sphinxext.compared import Shown
 from sphinx_fxgraph.sphinxext.config import Config
 from sphinx_fxgraph.sphinxext.domain import Use, fx_domain
 from sphinx_fxgraph.sphinxext.nodes import fxgraph, fxgraph_tables
@@ -27,6 +26,8 @@ from sphinx_fxgraph.sphinxext.warn import warn
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.config import Config as SphinxConfig
+
+    from sphinx_fxgraph.sphinxext.compared import Shown
 
 
 def _one_of(*choices: str) -> Callable[[str], str]:
@@ -153,8 +154,7 @@ class FxgraphDirective(SphinxDirective):
         said = {name: checked[name] for name in claims.OPTIONS if name in checked}
         expect = "error" if said.get("expect") == "error" else ""
         use = Use(
-            spec.id,
-            spec.to_dict(),
+            spec,
             look,
             self.get_location(),
             expect,

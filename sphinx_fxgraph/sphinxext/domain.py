@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 from docutils import nodes
 from sphinx.domains import Domain, ObjType
 
-from sphinx_fxgraph.sphinxext.compared import Asked
-from sphinx_fxgraph.sphinxext.roles import ROLES, objects, resolve
-from sphinx_fxgraph.sphinxext.run import Run
+from sphinx_fxgraph.drawing.anchors import anchor
+from sphinx_fxgraph.sphinxext.roles import ROLES
 
 if TYPE_CHECKING:
     from sphinx.addnodes import pending_xref
@@ -20,13 +19,14 @@ if TYPE_CHECKING:
     from sphinx.environment import BuildEnvironment
     from sphinx.util.typing import RoleFunction
 
+    from sphinx_fxgraph.sphinxext.compared import Shown
+    from sphinx_fxgraph.sphinxext.run import Run
+
 
 class Use(NamedTuple):
     """One place that shows a model. Plain data: it is pickled with the environment."""
 
-    spec_id: str
-    spec: Mapping[str, Any]
-    """As `GraphSpec.to_dict` writes it."""
+    spec: Shown
     look: Mapping[str, Any] | None
     """None where only numbers are shown."""
     location: str
@@ -40,13 +40,28 @@ class Use(NamedTuple):
     figure: str = ""
     """Its id on the page."""
 
+    @property
+    def spec_id(self) -> str:
+        """The spec's id, by which all else knows it."""
+        return self.spec.id
+
+
+class Asked(NamedTuple):
+    """One place that shows a difference. Plain data: it is pickled with the environment."""
+
+    comparison: Mapping[str, Any]
+    """As `compared.Comparison.to_dict` writes it."""
+    look: Mapping[str, Any]
+    location: str
+    """Of the directive, for warnings."""
+
 
 class FxDomain(Domain):
     """Knows the uses of every page, and holds what one run of a builder needs."""
 
     name = "fx"
     label = "fxgraph"
-    data_version = 5
+    data_version = 6
     initial_data: ClassVar[dict[str, dict[str, Any]]] = {
         "uses": {},
         "mentions": {},
@@ -146,6 +161,8 @@ class FxDomain(Domain):
         contnode: nodes.Element,
     ) -> nodes.Element | None:
         """What stands for a role; None for a name that there is not."""
+        from sphinx_fxgraph.sphinxext.references import resolve
+
         return resolve(self, fromdocname, builder, typ, target, contnode)
 
     def resolve_any_xref(
@@ -158,12 +175,18 @@ class FxDomain(Domain):
         contnode: nodes.Element,
     ) -> list[tuple[str, nodes.reference]]:
         """The model of this name."""
+        from sphinx_fxgraph.sphinxext.references import resolve
+
         found = resolve(self, fromdocname, builder, "model", target, contnode)
         return [("fx:model", found)] if isinstance(found, nodes.reference) else []
 
     def get_objects(self) -> Iterator[tuple[str, str, str, str, str, int]]:
         """The graphs that have names, and the nodes in them, for other projects to refer to."""
-        return objects(self)
+        for name, (docname, use) in self.named().items():
+            yield name, name, "model", docname, use.figure, 1
+            outline = self.run.outline(use.spec_id) if self.run.shows else None
+            for path in outline.paths() if outline else ():
+                yield f"{name}:{path}", path, "node", docname, anchor(use.figure, path), -1
 
 
 def fx_domain(env: BuildEnvironment) -> FxDomain:

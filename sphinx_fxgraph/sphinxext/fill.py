@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from docutils import nodes
 from sphinx import addnodes
-from sphinx.transforms.post_transforms import SphinxPostTransform
 
 from sphinx_fxgraph.drawing.anchors import anchor
 from sphinx_fxgraph.drawing.tables import stages
@@ -20,30 +19,24 @@ from sphinx_fxgraph.sphinxext.nodes import fxgraph, fxgraph_rows, fxgraph_tables
 from sphinx_fxgraph.sphinxext.run import Run, look_of
 
 if TYPE_CHECKING:
-    from sphinx.application import Sphinx
-    from sphinx.domains import Domain
+    from sphinx.environment import BuildEnvironment
 
 
-class Fill(SphinxPostTransform):
-    """HTML gets the drawing and linked tables; every other format an outline and plain tables, in nodes it knows."""
+def fill(document: nodes.document, env: BuildEnvironment) -> None:
+    """Fill the places of one page.
 
-    default_priority = 5
-
-    def run(self, **kwargs: Any) -> None:  # noqa: ARG002 - as Sphinx calls it
-        """Fill the places of one page."""
-        run = fx_domain(self.env).run
-        docname = self.env.docname
-        if docname in run.digests:
-            run.written[docname] = run.digests[docname]
-        taken = {name for node in self.document.findall(nodes.Element) for name in node["ids"]}
-        for place in list(self.document.findall(fxgraph)):
-            place["look"] = differences.look(run, place["spec"], place["look"])
-            place["prefix"] = _prefix(run, place, taken)
-            _fill_figure(run, place)
-        for behind in list(self.document.findall(fxgraph_tables)):
-            behind["look"] = differences.look(run, behind["spec"], behind["look"])
-            behind["prefix"] = _prefix(run, behind, taken)
-            _fill_behind(run, behind)
+    HTML gets the drawing and linked tables; every other format an outline and plain tables, in nodes it knows.
+    """
+    run = fx_domain(env).run
+    taken = {name for node in document.findall(nodes.Element) for name in node["ids"]}
+    for place in list(document.findall(fxgraph)):
+        place["look"] = differences.look(run, place["spec"], place["look"])
+        place["prefix"] = _prefix(run, place, taken)
+        _fill_figure(run, place)
+    for behind in list(document.findall(fxgraph_tables)):
+        behind["look"] = differences.look(run, behind["spec"], behind["look"])
+        behind["prefix"] = _prefix(run, behind, taken)
+        _fill_behind(run, behind)
 
 
 def _prefix(run: Run, place: nodes.Element, taken: set[str]) -> str:
@@ -127,14 +120,3 @@ def _is_html(run: Run) -> bool:
 def dot_name(run: Run, key: str) -> str:
     """The classic DOT of a model, within the downloads."""
     return f"fxgraph/{run.specs[key].label}-{key[:8]}.dot"
-
-
-def silent(app: Sphinx, domain: Domain, node: addnodes.pending_xref) -> bool | None:  # noqa: ARG001 - an event handler
-    """A class without API docs is no mistake of the author's, even when Sphinx is nitpicky."""
-    return True if node.get("fxgraph") else None
-
-
-def setup(app: Sphinx) -> None:
-    """Tell Sphinx of the transform."""
-    app.add_post_transform(Fill)
-    app.connect("warn-missing-reference", silent)

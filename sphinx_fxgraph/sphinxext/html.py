@@ -6,10 +6,9 @@ import hashlib
 import html
 import json
 import posixpath
-import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from docutils import nodes
@@ -21,18 +20,16 @@ from sphinx_fxgraph.drawing.look import COLOURS
 from sphinx_fxgraph.drawing.svg import document, legend
 from sphinx_fxgraph.drawing.svg.shares import Shares, scale
 from sphinx_fxgraph.drawing.text import summary
+from sphinx_fxgraph.sphinxext.assets import write
 from sphinx_fxgraph.sphinxext.domain import fx_domain
 from sphinx_fxgraph.sphinxext.fill import dot_name
 from sphinx_fxgraph.sphinxext.nodes import fxgraph, fxgraph_tables
 from sphinx_fxgraph.sphinxext.run import look_of
 
 if TYPE_CHECKING:
-    from sphinx.application import Sphinx
-    from sphinx.builders import Builder
     from sphinx.builders.html import StandaloneHTMLBuilder
     from sphinx.writers.html5 import HTML5Translator
 
-STATIC = Path(__file__).parent.parent / "static"
 _MOST_INLINE = 64_000
 """Characters of data in a page."""
 
@@ -52,12 +49,12 @@ def visit_fxgraph(writer: HTML5Translator, node: fxgraph) -> None:
         drawing = document.print_svg(
             picture, title=node["target"], description=description, shares=shares, legend=node["legend"]
         )
-        _write(Path(builder.outdir, builder.imagedir, name), drawing)
+        write(Path(builder.outdir, builder.imagedir, name), drawing)
         source = posixpath.join(builder.imgpath, quote(name))
         writer.body.append(f'<img class="fxg-svg" src="{source}" alt="{html.escape(description)}" />\n{beside}')
         raise nodes.SkipNode
     dot = dot_name(run, node["spec"])
-    _write(Path(builder.outdir, "_downloads", dot), classic.source(job.record))
+    write(Path(builder.outdir, "_downloads", dot), classic.source(job.record))
     verdict = job.record.verdict.kind if job.record.verdict else ""
     data = {"data-model": node["target"], "data-tracer": job.record.tracer, "data-verdict": verdict}
     if node["height"]:
@@ -110,7 +107,7 @@ def _inline(
         return f'<script type="application/json" class="fxg-insides">{content}</script>'
     name = f"{node['prefix']}-{hashlib.sha256(content.encode()).hexdigest()[:8]}.js"
     script = f"(globalThis.fxgraphInsides ??= {{}})[{json.dumps(name)}] = {content};\n"
-    _write(Path(builder.outdir, "_static", "fxgraph", name), script)
+    write(Path(builder.outdir, "_static", "fxgraph", name), script)
     data["data-insides"] = posixpath.normpath(posixpath.join(builder.imgpath, "..", "_static", "fxgraph", quote(name)))
     return ""
 
@@ -120,58 +117,3 @@ def _tell_tables(document: nodes.document, node: fxgraph, drawn: frozenset[str])
     for tables in document.findall(fxgraph_tables):
         if tables["figure"] == node["figure"]:
             tables["drawn"] = drawn
-
-
-def copy_assets(app: Sphinx, builder: Builder) -> None:  # noqa: ARG001 - an event handler
-    """Put style sheet and script into the output, if any page has a graph."""
-    if builder.format == "html" and fx_domain(builder.env).uses:
-        copy_static(builder, "fxgraph.css", "fxgraph.js")
-
-
-def copy_static(builder: Builder, *names: str) -> None:
-    """Put files of ours into the output.
-
-    Not by Sphinx's copy_asset_file: it warns of the file that an older version of ours has left there.
-    """
-    for name in names:
-        _write(Path(builder.outdir, "_static", name), (STATIC / name).read_text(encoding="utf-8"))
-
-
-def add_assets(app: Sphinx, *page: Any) -> None:
-    """Link them on the pages that have a graph."""
-    link_static(app, page, nodes.figure, "fxgraph", "fxgraph")
-
-
-def link_static(app: Sphinx, page: Sequence[Any], kind: type[nodes.Element], marked: str, name: str) -> None:
-    """Link a style sheet of ours and its script on a page that has a node with a class.
-
-    Args:
-        app: adds them; no script in e-books.
-        page: what Sphinx says of it, the doctree last.
-        kind: of the node.
-        marked: its class.
-        name: that of the files.
-    """
-    doctree: nodes.document | None = page[-1]
-    if doctree is not None and any(marked in found["classes"] for found in doctree.findall(kind)):
-        app.add_css_file(f"{name}.css")
-        if app.builder.name != "epub":
-            app.add_js_file(f"{name}.js", loading_method="defer")
-
-
-def _write(path: Path, content: str) -> None:
-    """Pages are written by several processes, and two of them may show one model."""
-    data = content.encode()
-    if path.exists() and path.read_bytes() == data:
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    temporary.write_bytes(data)
-    temporary.replace(path)
-
-
-def setup(app: Sphinx) -> None:
-    """Tell Sphinx how to write the nodes, and where assets are needed."""
-    app.add_node(fxgraph, html=(visit_fxgraph, None))
-    app.connect("write-started", copy_assets)
-    app.connect("html-page-context", add_assets)

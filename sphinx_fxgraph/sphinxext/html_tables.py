@@ -15,7 +15,6 @@ from sphinx_fxgraph.sphinxext.domain import fx_domain
 from sphinx_fxgraph.sphinxext.nodes import fxgraph_nodes, fxgraph_rows, fxgraph_tables
 
 if TYPE_CHECKING:
-    from sphinx.application import Sphinx
     from sphinx.writers.html5 import HTML5Translator
 
 _OPEN_ROWS = 30
@@ -78,10 +77,3 @@ def _linked(found: dict[str, nodes.Node], path: str, name: str) -> str:
     address = html.escape(link.get("refuri") or f"#{link['refid']}")
     title = f' title="{html.escape(link["reftitle"])}"' if "reftitle" in link else ""
     return f'<a class="reference {kind}" href="{address}"{title}>{html.escape(name)}</a>'
-
-
-def setup(app: Sphinx) -> None:
-    """Tell Sphinx how to write the nodes."""
-    app.add_node(fxgraph_tables, html=(visit_tables, depart_tables))
-    app.add_node(fxgraph_rows, html=(visit_rows, depart_rows))
-    app.add_node(fxgraph_nodes, html=(visit_nodes, None))

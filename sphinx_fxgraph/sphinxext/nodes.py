@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from docutils import nodes
+
+from sphinx_fxgraph.sphinxext.late import late
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 
 class fxgraph(nodes.General, nodes.Element):  # noqa: N801 - docutils names nodes after their tags
@@ -30,3 +37,11 @@ class fxgraph_nodes(nodes.General, nodes.Element):  # noqa: N801
     Inside are links to the classes of ``types``, in their order, and the words for the search.
     Attributes: ``types`` (dotted paths), ``groups`` (rows of each body), ``columns`` (names).
     """
+
+
+def setup(app: Sphinx) -> None:
+    """Tell Sphinx how they are written; other formats get nodes that they know."""
+    app.add_node(fxgraph, html=(late("html.visit_fxgraph"), None))
+    app.add_node(fxgraph_tables, html=(late("html_tables.visit_tables"), late("html_tables.depart_tables")))
+    app.add_node(fxgraph_rows, html=(late("html_tables.visit_rows"), late("html_tables.depart_rows")))
+    app.add_node(fxgraph_nodes, html=(late("html_tables.visit_nodes"), None))

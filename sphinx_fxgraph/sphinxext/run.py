@@ -8,16 +8,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sphinx_fxgraph.drawing.compose import Job
 from sphinx_fxgraph.drawing.look import Look
-from sphinx_fxgraph.head import Failure, Head
-from sphinx_fxgraph.record import Record
-from sphinx_fxgraph.sphinxext.compared import Compared, Shown
+from sphinx_fxgraph.head import Failure
 from sphinx_fxgraph.store import Store
 
 if TYPE_CHECKING:
     from sphinx.builders import Builder
 
+    from sphinx_fxgraph.drawing.compose import Job
+    from sphinx_fxgraph.head import Head, Outline
+    from sphinx_fxgraph.record import Record
+    from sphinx_fxgraph.sphinxext.compared import Compared, Shown
     from sphinx_fxgraph.sphinxext.config import Config
 
 
@@ -58,6 +59,7 @@ class Run:
 
     def __post_init__(self) -> None:
         self._stored = functools.lru_cache(_RECENT)(lambda key: self.store.record(self.specs[key]))
+        self._headed = functools.lru_cache(None)(lambda key: self.store.head(self.specs[key]))
         self._pictured = functools.lru_cache(_RECENT)(self._job)
 
     @property
@@ -76,7 +78,11 @@ class Run:
 
     def head(self, key: str) -> Record | Head | None:
         """The same, without the graph where that saves time."""
-        return self.store.head(self.specs[key]) if key in self.settled else self.record(key)
+        return self._headed(key) if key in self.settled else self.record(key)
+
+    def outline(self, key: str) -> Record | Outline | None:
+        """The same with what is in the graph, but not what it is, where that saves time."""
+        return self.store.outline(self.specs[key]) if key in self.settled else self.record(key)
 
     def seal(self, key: str) -> str:
         """A digest of what is known of the model, from the bytes of its files: nothing of them is understood.
@@ -127,11 +133,15 @@ class Run:
         record = self.record(key)
         if record is None or not record.root:
             return None
+        from sphinx_fxgraph.drawing.compose import Job  # where nothing is drawn, nothing needs it
+
         known = self.layouts.get(key)
         return Job(record, look, self.store.layouts(self.specs[key]) if known is None else known, inside=True)
 
     def missing(self, key: str, reason: str) -> None:
         """Say on the page that there is no record, and why."""
+        from sphinx_fxgraph.record import Record
+
         failure = Failure(stage="cache", type="", message=reason)
         self.records[key] = Record(spec=self.specs[key].to_dict(), tracer="", failure=failure)
 

@@ -26,9 +26,8 @@ from sphinx.util.docutils import SphinxDirective
 from sphinx_fxgraph import registry
 from sphinx_fxgraph.registry import Entry, Listing, RegistryError
 from sphinx_fxgraph.sources import SourceFinder
-from sphinx_fxgraph.sphinxext import thumbnails
+from sphinx_fxgraph.sphinxext import assets
 from sphinx_fxgraph.sphinxext.domain import fx_domain
-from sphinx_fxgraph.sphinxext.run import Run
 from sphinx_fxgraph.sphinxext.table import DEFAULT, model_table, parse_columns
 from sphinx_fxgraph.sphinxext.table import Entry as Row
 from sphinx_fxgraph.sphinxext.warn import warn
@@ -36,6 +35,8 @@ from sphinx_fxgraph.sphinxext.warn import warn
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.environment import BuildEnvironment
+
+    from sphinx_fxgraph.sphinxext.run import Run
 
 logger = logging.getLogger(__name__)
 
@@ -299,7 +300,7 @@ class FxgraphZoo(SphinxDirective):
             return []
         rows = [Row(page.title, page.graph, "") for page in pages]
         table = model_table(self, rows, self.options.get("columns", DEFAULT))
-        pictures = [] if "no-thumbnails" in self.options else [thumbnails.place(rows)]
+        pictures = [] if "no-thumbnails" in self.options else [_thumbnails(rows)]
         return [*table, *pictures, self._toctree(pages)]
 
     def _toctree(self, pages: Sequence[Page]) -> nodes.Node:
@@ -315,6 +316,18 @@ class FxgraphZoo(SphinxDirective):
         tree["numbered"] = 0
         self.set_source_info(tree)
         return nodes.compound("", tree, classes=["toctree-wrapper"])
+
+
+def _thumbnails(rows: Sequence[Row]) -> nodes.Element:
+    """Where the thumbnails of some models are to stand; they are drawn when the page is written."""
+    found = nodes.bullet_list(bullet="*", classes=["fxgraph", "fxg-thumbs"])
+    found["fxgraph"] = [(row.title, row.text) for row in rows]
+    return found
+
+
+def add_assets(app: Sphinx, *page: Any) -> None:
+    """Link what the thumbnails have; the script finds out whether the page is dark."""
+    assets.link_static(app, page, nodes.bullet_list, "fxg-thumbs", "fxgraph")
 
 
 def _digest(run: Run, name: str) -> str:
@@ -342,6 +355,6 @@ def setup(app: Sphinx) -> None:
     """Tell Sphinx of pages and directive. The pages are written once the cache is known."""
     app.add_config_value("fxgraph_zoo", {}, "", (dict,), "Pages made from registries, by the zoo's name")
     app.add_directive("fxgraph-zoo", FxgraphZoo)
-    thumbnails.setup(app)
     app.connect("builder-inited", generate, priority=600)
     app.connect("env-get-outdated", outdated)
+    app.connect("html-page-context", add_assets)

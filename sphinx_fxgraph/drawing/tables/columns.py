@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from sphinx_fxgraph.drawing.tables.rows import Row
-from sphinx_fxgraph.drawing.text.units import Units
 from sphinx_fxgraph.macs import macs_of
+
+if TYPE_CHECKING:
+    from sphinx_fxgraph.drawing.tables.rows import Row
+    from sphinx_fxgraph.drawing.text.units import Units
 
 
 def _parameters(row: Row, units: Units) -> str:
