@@ -9,14 +9,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from typing import NamedTuple
 
 from sphinx_fxgraph.macs import macs_of
 from sphinx_fxgraph.record import Body, Module, Node, Record, TensorMeta, Value, join
 
 
-@dataclass(frozen=True)
-class Measures:
+class Measures(NamedTuple):
     """Of one module with everything in it, of one call, or of a whole model. None is unknown, or nothing at all."""
 
     parameters: int = 0
@@ -27,9 +26,23 @@ class Measures:
     macs: int | None = None
     activation_bytes: int | None = None
 
-    def __add__(self, other: Measures) -> Measures:
-        pairs = ((getattr(self, field.name), getattr(other, field.name)) for field in fields(Measures))
-        return Measures(*(one if two is None else two + (one or 0) for one, two in pairs))
+    def plus(self, other: Measures) -> Measures:
+        """Of both together."""
+        return Measures(
+            self.parameters + other.parameters,
+            self.trainable + other.trainable,
+            self.buffers + other.buffers,
+            self.bytes + other.bytes,
+            _sum(self.macs, other.macs),
+            _sum(self.activation_bytes, other.activation_bytes),
+        )
+
+
+def _sum(one: int | None, two: int | None) -> int | None:
+    return one if two is None else two + (one or 0)
+
+
+_NOTHING = Measures()
 
 
 def total(record: Record, convention: str = "torchvision") -> Measures:
@@ -45,10 +58,13 @@ def by_module(record: Record, convention: str = "torchvision") -> dict[str, Meas
     A tensor that is registered twice counts where it is registered first, and what a module computes counts for it,
     whoever calls it.
     """
-    sums = {module.path: Measures() for module in record.modules}
+    alone: dict[str, Measures] = {}
     for path, measures in (*map(_own, record.modules), *_spent(record, convention)):
+        alone[path] = alone.get(path, _NOTHING).plus(measures)
+    sums = dict.fromkeys((module.path for module in record.modules), _NOTHING)
+    for path, measures in alone.items():
         for around in _around(path):
-            sums[around] = sums.get(around, Measures()) + measures
+            sums[around] = sums.get(around, _NOTHING).plus(measures)
     return sums | {"": total(record, convention)}
 
 
@@ -57,14 +73,16 @@ def by_call(record: Record, convention: str = "torchvision") -> dict[str, Measur
     modules = by_module(record, convention)
     found = {"": modules[""]}
 
+    operators = _Operators(record, convention)
+
     def visit(name: str, path: str, owner: str) -> Measures:
-        body, within = record.bodies[name], Measures()
-        for node in body.nodes:
+        within = _NOTHING
+        for node, operator in operators.of(name):
             place, module = join(path, node.name), module_path(owner, node)
-            spent = visit(node.body, place, module) if node.body else _operator(body, node, convention)
-            registered = modules.get(module, Measures()) if node.op == "call_module" else _read(record, module, node)
-            found[place] = replace(registered, macs=spent.macs, activation_bytes=spent.activation_bytes)
-            within += spent
+            spent = visit(node.body, place, module) if node.body else operator
+            registered = modules.get(module, _NOTHING) if node.op == "call_module" else _read(record, module, node)
+            found[place] = registered._replace(macs=spent.macs, activation_bytes=spent.activation_bytes)
+            within = within.plus(spent)
         return within
 
     if record.root:
@@ -75,7 +93,7 @@ def by_call(record: Record, convention: str = "torchvision") -> dict[str, Measur
 def _read(record: Record, path: str, node: Node) -> Measures:
     """A parameter that a module's own code reads, unless it is counted elsewhere."""
     if node.op != "get_attr" or node.kind != "parameter" or path in record.ties:
-        return Measures()
+        return _NOTHING
     sizes = [[dim for dim in meta.shape if isinstance(dim, int)] for meta in node.outputs]
     return Measures(parameters=sum(map(math.prod, sizes)))
 
@@ -121,24 +139,37 @@ def _around(path: str) -> Iterator[str]:
 
 def _spent(record: Record, convention: str) -> Iterator[tuple[str, Measures]]:
     """What each operator that runs computes, by the path of the innermost module that it belongs to."""
+    operators = _Operators(record, convention)
 
     def visit(name: str, owner: str) -> Iterator[tuple[str, Measures]]:
-        body = record.bodies[name]
-        for node in body.nodes:
+        for node, operator in operators.of(name):
             if node.body:
                 yield from visit(node.body, module_path(owner, node))
             else:
-                place = module_path(owner, node) if node.op == "call_module" else owner
-                yield place, _operator(body, node, convention)
+                yield module_path(owner, node) if node.op == "call_module" else owner, operator
 
     if record.root:
         yield from visit(record.root, "")
 
 
-def _operator(body: Body, node: Node, convention: str) -> Measures:
-    if not node.op.startswith("call_"):
-        return Measures()
-    return Measures(macs=macs_of(node, convention), activation_bytes=_activations(body, node))
+class _Operators:
+    """What the operators of bodies compute: of a body that is called again and again the same."""
+
+    def __init__(self, record: Record, convention: str) -> None:
+        self._record, self._convention = record, convention
+        self._known: dict[str, list[tuple[Node, Measures]]] = {}
+
+    def of(self, name: str) -> list[tuple[Node, Measures]]:
+        """The nodes of a body, those that are operators with what they compute."""
+        if name not in self._known:
+            body = self._record.bodies[name]
+            self._known[name] = [(node, self._operator(body, node)) for node in body.nodes]
+        return self._known[name]
+
+    def _operator(self, body: Body, node: Node) -> Measures:
+        if node.body or not node.op.startswith("call_"):
+            return _NOTHING
+        return Measures(macs=macs_of(node, self._convention), activation_bytes=_activations(body, node))
 
 
 # -- activations

@@ -108,6 +108,8 @@ def _short(meta: TensorMeta) -> str:
 
 
 def _wrapped(text: str) -> str:
+    if len(text) <= _WIDTH and text.isprintable():
+        return escaped(text)
     return "<BR/>".join(map(escaped, textwrap.wrap(text, _WIDTH, break_on_hyphens=False)))
 
 
@@ -116,5 +118,5 @@ def escaped(text: str) -> str:
 
     A backslash is doubled: Graphviz writes the node's name for ``\N`` in the text of such labels too.
     """
-    plain = "".join(char if char.isprintable() else "�" for char in text)
+    plain = text if text.isprintable() else "".join(char if char.isprintable() else "�" for char in text)
     return html.escape(plain).replace("\\", "\\\\")

@@ -88,7 +88,7 @@ def _local_name(record: Record, body: Body, value: Value) -> str:
 
 def _renamed(text: str, names: Mapping[str, str]) -> str:
     """Arguments with other names; what is quoted and the names of keywords stay."""
-    if not names:
+    if not text or all(name == path for name, path in names.items()):
         return text
     longest_first = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
     pattern = rf"""('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")|(?<![\w.@])({longest_first})(?![\w.@=])"""

@@ -51,6 +51,8 @@ def _removable(body: Body) -> dict[str, Node]:
 
 
 def _without(body: Body, removed: Mapping[str, Node]) -> Body:
+    if not removed:
+        return body
     nodes = tuple(
         dataclasses.replace(node, inputs=tuple(value for value in node.inputs if value.node not in removed))
         for node in body.nodes

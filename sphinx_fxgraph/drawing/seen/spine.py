@@ -29,7 +29,7 @@ def with_spine(level: Level, late: Sequence[int]) -> Level:
             on_path = set(path)
             return dataclasses.replace(
                 level,
-                edges=tuple(dataclasses.replace(edge, spine=edge in on_path) for edge in level.edges),
+                edges=tuple(dataclasses.replace(edge, spine=True) if edge in on_path else edge for edge in level.edges),
                 main_input=first.number if first.box == BOUNDARY else 0,
                 main_output=last.number if last.box == BOUNDARY else 0,
             )

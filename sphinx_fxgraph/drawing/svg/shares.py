@@ -54,11 +54,11 @@ class Shares:
         for name in box.names:
             place = join(owner, name)
             measures = self._calls.get(place, Measures())
-            module = re.sub(r"@\d+", "", place)
+            module = re.sub(r"@\d+", "", place) if "@" in place else place
             if module in modules:  # a run that calls one module again and again has its tensors once
                 measures = Measures(macs=measures.macs, activation_bytes=measures.activation_bytes)
             modules.add(module)
-            found += measures
+            found = found.plus(measures)
         return found
 
     def about(self, box: Box, path: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Iterator
 from xml.sax.saxutils import escape, quoteattr
 
@@ -21,6 +23,9 @@ _MARKS = ("dead", "failed", *SIGNS)
 """Remarks on an operator that change what its box looks like."""
 
 
+_SPECIAL = re.compile(r"""[&<>"'\n\r\t]""").search
+
+
 def _marks(node: Node) -> str:
     return "".join(f" fxg-{mark}" for mark in node.marks if mark in _MARKS)
 
@@ -32,12 +37,18 @@ def number(value: float) -> str:
 
 def tag(name: str, **attributes: object) -> str:
     """A start tag; ``class_`` is class, ``_`` in a name is ``-``; None leaves an attribute out."""
-    text = "".join(
-        f" {key.rstrip('_').replace('_', '-')}={quoteattr(number(value) if isinstance(value, float) else str(value))}"
-        for key, value in attributes.items()
-        if value is not None
-    )
+    text = "".join([f" {_named(key)}={_quoted(value)}" for key, value in attributes.items() if value is not None])
     return f"<{name}{text}>"
+
+
+@functools.cache
+def _named(key: str) -> str:
+    return key.rstrip("_").replace("_", "-")
+
+
+def _quoted(value: object) -> str:
+    text = number(value) if isinstance(value, float) else str(value)
+    return quoteattr(text) if _SPECIAL(text) else f'"{text}"'
 
 
 class Writer:
