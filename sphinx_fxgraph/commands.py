@@ -71,6 +71,7 @@ def add(commands: Any) -> None:
         "warm",
         help="capture what a docs tree needs, without writing pages",
         description="Capture and lay out what a docs tree needs, into the folder that fxgraph_cache_dir names.",
+        epilog="Exit status: 0 all is there, 1 a capture failed or a file could not be written, 2 wrong usage.",
     )
     warm.add_argument("--force", action="store_true", help="capture what is fresh, too")
     warm.add_argument("--shard", metavar="K/N", help="only the K-th of N parts, for many machines")
@@ -78,7 +79,10 @@ def add(commands: Any) -> None:
     check = commands.add_parser(
         "check",
         help="say whether the cache of a docs tree is up to date",
-        description="Compare the cache with the models of today; print how architectures have changed.",
+        description="Compare the cache with the models of today and print how architectures have changed. "
+        "Nothing is written.",
+        epilog="Exit status: 0 all is up to date, 1 something is stale or missing, or a build would warn of it, "
+        "2 wrong usage.",
     )
     for parser, builder in ((warm, "fxgraph-warm"), (check, "fxgraph-check")):
         parser.add_argument("docs", metavar="DOCS", help="the folder of the docs, with conf.py")
@@ -92,10 +96,12 @@ def add(commands: Any) -> None:
         "diff",
         help="compare two architectures",
         description="Print how one architecture differs from another. Each is a target, a record file, or REV:NAME: "
-        "the record that was committed at a git revision, of which no code is run.",
+        "the record that was committed at a git revision, of which no code is run. Models are imported from the "
+        "current folder and from PYTHONPATH.",
+        epilog="Exit status: 0 they were compared, 1 a capture failed, 2 wrong usage.",
     )
-    diff.add_argument("before", metavar="A")
-    diff.add_argument("after", metavar="B")
+    diff.add_argument("before", metavar="A", help='what it was: "zoo.nets:UNet(depth=3)", old.json, v1.0:zoo.nets.UNet')
+    diff.add_argument("after", metavar="B", help="what it is, written likewise")
     capture_options(diff)
     diff.set_defaults(run=_diff)
 
@@ -142,14 +148,22 @@ def _diff(options: argparse.Namespace) -> int:
     print(f"{options.before} → {options.after}")
     lines = list(compare(before, after).lines())
     print("\n".join(lines or ["no difference"]), flush=True)
-    failures = [record.failure for record in (before, after) if record.failure]
-    for failure in failures:
-        print(f"sphinx-fxgraph: {sentence(failure)}", file=sys.stderr)
-    return 1 if failures else 0
+    failed = False
+    for text, record in zip(texts, (before, after), strict=True):
+        if record.failure:
+            failed = True
+            unknown = record.failure.stage == "import" and ":" in text and not kept.is_revision(text, Path.cwd())
+            hint = f"; nor does git know a revision {text.partition(':')[0]!r} here" if unknown else ""
+            print(f"sphinx-fxgraph: {text}: {sentence(record.failure)}{hint}", file=sys.stderr)
+    return 1 if failed else 0
 
 
 def _kept(text: str) -> Record | None:
-    return kept.from_file(text) if Path(text).is_file() else kept.at_revision(text, Path.cwd())
+    if Path(text).is_file():
+        return kept.from_file(text)
+    if text.endswith(".json") and ":" not in text:
+        raise kept.KeptError(f"there is no file {text}")
+    return kept.at_revision(text, Path.cwd())
 
 
 def _like(spec: GraphSpec, asked: Mapping[str, Any]) -> GraphSpec:

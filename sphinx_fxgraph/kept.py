@@ -68,7 +68,9 @@ def at_revision(text: str, folder: str | os.PathLike[str]) -> Record | None:
             found = {path: record for path, record in called.items() if record.spec.get("target") == spec.target}
     if len(found) == 1:
         return next(iter(found.values()))
-    told = f"has {len(found)} records called {name!r}: {', '.join(found)}" if found else f"has no record {name!r}"
+    told = f"has no record {name!r}"
+    if found:
+        told = f"has {len(found)} records called {name!r}; name the target or one of the files {', '.join(found)}"
     raise KeptError(f"{revision} {told}")
 
 

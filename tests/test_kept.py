@@ -57,7 +57,9 @@ def test_a_record_has_many_names(repository: Path) -> None:
 
 
 def test_a_name_of_several_or_of_none_is_told(repository: Path) -> None:
-    with pytest.raises(KeptError, match=r"v1 has 2 records called 'UNet': docs/cache/UNet-"):
+    with pytest.raises(
+        KeptError, match=r"v1 has 2 records called 'UNet'; name the target or one of the files docs/cache/UNet-"
+    ):
         at_revision("v1:UNet", repository)
     with pytest.raises(KeptError, match="v1 has no record 'Nothing'"):
         at_revision("v1:Nothing", repository)

@@ -108,8 +108,8 @@ def not_installed(name: str, error: ModuleNotFoundError) -> CaptureError:
     if top == name.partition(".")[0] and top != missing:  # a part of the package itself: not a matter of this machine
         return CaptureError("import", f"{name} cannot be imported: no module {missing!r}", cause=error)
     asked = "" if name == missing or name.startswith(f"{missing}.") else f", which {name} imports"
-    hint = f"no module {missing!r}{asked}; install its distribution, or put its folder on sys.path in conf.py"
-    return CaptureError("import", hint, cause=error, transient=True)
+    hint = "install its distribution, or put its folder on sys.path (in conf.py, or by PYTHONPATH)"
+    return CaptureError("import", f"no module {missing!r}{asked}; {hint}", cause=error, transient=True)
 
 
 def _needed(name: str, function: Any) -> str:

@@ -67,7 +67,8 @@ def complete(app: Sphinx, run: Run, uses: Sequence[Use]) -> None:
     else:
         _capture(app, run, list(reasons))
     _draw(run, [*uses, *compared(app, run)])
-    _tell(run, uses)
+    for message, subtype, location in wrong(run, uses):
+        warn(message, subtype, location)
 
 
 def compared(app: Sphinx, run: Run) -> Sequence[Use]:
@@ -232,25 +233,28 @@ def _keep(run: Run, engine: Engine, pictures: dict[str, list[Job]], complaints: 
 # -- tell
 
 
-def _tell(run: Run, uses: Sequence[Use]) -> None:
-    """One warning for each place that shows a model which went wrong; failures are told again in every build."""
+def wrong(run: Run, uses: Sequence[Use]) -> Iterator[tuple[str, str, str | None]]:
+    """What to warn of: message, subtype and place, for each place that shows a model which went wrong.
+
+    Failures are told again in every build.
+    """
     for use in uses:
         key = use.spec_id
         record = run.head(key)
         name = use.spec.target or use.spec.label
         if key in run.troubles:
             subtype, message = run.troubles[key]
-            warn(f"{name}: {message}", subtype, use.location)
+            yield f"{name}: {message}", subtype, use.location
         failed = record.failure if record else None
         if failed and (use.expect != "error" or failed.stage == "cache"):
-            warn(f"{name}: {failure.sentence(failed)}", failed.stage, use.location)
+            yield f"{name}: {failure.sentence(failed)}", failed.stage, use.location
         elif use.expect == "error" and not failed:
-            warn(f"{name}: it was expected to fail, but its graph was captured", "expect", use.location)
+            yield f"{name}: it was expected to fail, but its graph was captured", "expect", use.location
         elif use.claims and (captured := run.record(key)):
             for complaint in claims.broken(captured, use.claims, run.config.units):
-                warn(f"{name}: {complaint}", "expect", use.location)
+                yield f"{name}: {complaint}", "expect", use.location
     for complaint in run.store.complaints:
-        warn(complaint, "cache")
+        yield complaint, "cache", None
 
 
 def setup(app: Sphinx) -> None:

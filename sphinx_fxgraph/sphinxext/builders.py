@@ -116,7 +116,8 @@ class WarmBuilder(_CacheBuilder):
             for path in run.store.prune(run.specs.values()):
                 print(f"removed {path.name}, which no page uses")
         failed = {use.spec_id for use in uses if use.expect != "error" and _failed(run.record(use.spec_id))}
-        print(f"{len(mine) - len(failed)} of {len(mine)} graphs are in {_near(run.store.folder)}")
+        told = f"; {len(failed)} failed, as the warnings say" if failed else ""
+        print(f"{len(mine) - len(failed)} of {len(mine)} graphs are in {_near(run.store.folder)}{told}")
         return not failed and not run.store.complaints
 
 
@@ -126,8 +127,9 @@ class CheckBuilder(_CacheBuilder):
     name = "fxgraph-check"
 
     def work(self, app: Sphinx, run: Run, uses: Sequence[Use]) -> bool:
-        """Tell what is stale or missing, and how the architecture has changed."""
+        """Tell what is stale or missing, how the architecture has changed, and what a build would warn of."""
         run.store.writable = False
+        run.config = dataclasses.replace(run.config, mode="auto")
         reasons = batch.stale(run, dict.fromkeys(use.spec_id for use in uses))
         shown = [*uses, *batch.compared(app, run)]
         undrawn = {
@@ -143,16 +145,22 @@ class CheckBuilder(_CacheBuilder):
             warn(f"{_name(run.specs[key])}: {reason}{told}", "cache", _place(uses, key))
         for key in sorted(undrawn):
             warn(f"{_name(run.specs[key])}: its drawing is not in the cache", "cache", _place(shown, key))
-        for path in run.store.orphans(run.specs.values()):
-            print(f"{path.name}: no page uses it")
+        wrong = list(batch.wrong(run, [use for use in uses if use.spec_id not in reasons]))
+        for message, subtype, location in wrong:
+            warn(message, subtype, location)
+        docs = _near(self.srcdir)
+        if orphans := run.store.orphans(run.specs.values()):
+            print(*(f"{path.name}: no page uses it" for path in orphans), sep="\n")
+            print(f"to remove what no page uses: sphinx-fxgraph warm --prune {docs}")
         graphs = len({use.spec_id for use in shown})
         fresh = graphs - len(reasons) - len(undrawn)
         if why:
             print(f"how the architectures differ is not known, since {why}")
         print(f"{fresh} of {graphs} graphs are up to date in {_near(run.store.folder)}")
         if fresh < graphs:
-            print(f"to bring it up to date: sphinx-fxgraph warm {_near(self.srcdir)}, and commit that folder")
-        return fresh == graphs and not any(compared.record.failure for compared in run.compared.values())
+            print(f"to bring it up to date: sphinx-fxgraph warm {docs}, and commit that folder")
+        broken = any(compared.record.failure for compared in run.compared.values())
+        return fresh == graphs and not wrong and not broken
 
 
 def _shard(keys: Sequence[str], text: str) -> Sequence[str]:
@@ -190,6 +198,7 @@ def _difference(kept: Record | None, now: Record | None) -> Iterator[str]:
         return
     if now.failure and (kept is None or kept.failure != now.failure):
         yield f"today: {sentence(now.failure)}"
+        return  # the rest of the architecture is not gone, it was not reached
     if kept is None or (now.failure and now.failure.transient):
         return
     from sphinx_fxgraph.diff import compare

@@ -227,6 +227,7 @@ def test_check_tells_how_the_architecture_changed_and_warm_mends_it(site: Site) 
     assert "\n".join(shown) in "\n".join(line.strip() for line in done.errors.splitlines())
     assert "index.rst:8: WARNING: tail.Net(5): it was never captured [fxgraph.cache]" in done.errors
     assert done.output.count(": no page uses it") == 3
+    assert "sphinx-fxgraph warm --prune ." in done.output
     assert "0 of 2 graphs are up to date in " in done.output
     assert "sphinx-fxgraph warm " in done.output
     assert {name: content for name, content in site.files().items() if name != "README.md"} == kept
@@ -285,7 +286,11 @@ def test_a_capture_that_fails_fails_warm_unless_it_shall(site: Site) -> None:
     assert done.status == 1
     assert done.errors.count("WARNING") == 1
     assert "net.Net(-8): The model cannot be built" in done.errors
-    assert "2 of 3 graphs are in " in done.output
+    assert "2 of 3 graphs are in _graphs; 1 failed" in done.output
+    checked = site.fxgraph("check", ".", "-q")  # of a cache that is up to date, but of which a build would warn
+    assert checked.status == 1
+    assert checked.errors == done.errors
+    assert "3 of 3 graphs are up to date in _graphs" in checked.output
 
 
 def test_diff_of_two_targets_and_of_a_record_that_was_kept(site: Site) -> None:
@@ -299,9 +304,10 @@ def test_diff_of_two_targets_and_of_a_record_that_was_kept(site: Site) -> None:
     assert "~ conv  Conv2d  8 · 1×8×6×6 f32 → 4 · 1×4×6×6 f32  −112 parameters" in done.output
     same = site.run("sphinx_fxgraph", "diff", "old.json", "old.json")
     assert (same.status, same.output.splitlines()[1:]) == (0, ["no difference"]), same.errors
-    wrong = site.run("sphinx_fxgraph", "diff", "conf.py", "net.Net")
-    assert wrong.status == 2
-    assert "conf.py is no record" in wrong.errors
+    for file, told in ("conf.py", "conf.py is no record"), ("none.json", "there is no file none.json"):
+        wrong = site.run("sphinx_fxgraph", "diff", file, "net.Net")
+        assert wrong.status == 2
+        assert told in wrong.errors
 
 
 def test_diff_with_a_revision_reads_what_was_committed(site: Site) -> None:
