@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sphinx_fxgraph.kept import KeptError, at_revision, from_file, is_revision
+from sphinx_fxgraph.kept import KeptError, at_revision, from_file, is_revision, not_added
 from sphinx_fxgraph.record import Record
 from sphinx_fxgraph.spec import GraphSpec
 from sphinx_fxgraph.store import Store
@@ -91,3 +91,24 @@ def test_a_file(repository: Path, tmp_path: Path) -> None:
     (tmp_path / "newer.json").write_text(newer.to_json())
     with pytest.raises(KeptError, match="schema 99 is newer"):
         from_file(tmp_path / "newer.json")
+
+
+def test_what_a_clone_would_lack_is_known_also_in_a_hook_of_a_linked_work_tree(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = tmp_path / "tree"
+    git(repository, "worktree", "add", "-q", str(tree), "v1")
+    (tree / ".gitignore").write_text("*.dot\n")  # what is ignored is lacking, too
+    store = Store(tree / "docs/cache")
+    new = GraphSpec.parse("pkg.nets:New", "1, 3, 16, 16")
+    store.put_record(new, Record(new.to_dict(), "symbolic"))
+    store.put_drawing(new, "digraph {}\n", {}, "dot")
+    (store.folder / "README.md").write_text("mine\n")
+    monkeypatch.setenv("GIT_DIR", str(repository / ".git/worktrees/tree"))  # as git tells the hooks it runs
+    used = store.used([*SPECS, OTHER, new])
+    lacking = {path.name for path in not_added(used)}
+    assert lacking == {f"New-{new.id[:8]}{suffix}" for suffix in (".json", ".dot", ".layout.json")}
+    assert not not_added(store.used([*SPECS, OTHER]))
+    monkeypatch.delenv("GIT_DIR")
+    git(tree, "add", "-f", "docs")
+    assert not not_added(used)
