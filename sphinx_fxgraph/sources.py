@@ -257,7 +257,7 @@ def _owner(file: str) -> importlib.metadata.Distribution | None:
     owners = _owners(site).get(re.split(r"[/.]", below)[0], ())
     if len(owners) > 1:  # a namespace package that several distributions share
         owners = [owner for owner in owners if f"\n{below}," in "\n" + (owner.read_text("RECORD") or "")] or owners
-    return min(owners, key=lambda owner: owner.metadata["Name"], default=None)
+    return min(owners, key=lambda owner: owner.metadata["Name"]) if len(owners) > 1 else next(iter(owners), None)
 
 
 @functools.cache

@@ -337,3 +337,33 @@ def test_details_say_what_tells_one_operator_from_another() -> None:
     assert (found["embedding"], found["conv"]) == ("9→4", "k3")
     assert (found["cat"], found["clamp"], found["transpose"], found["permute"]) == ("dim=1", "0, 1", "0, 1", "0, 2, 1")
     assert (found["dropout"], found["getitem"], found["softmax"]) == ("p=0.5", ":, 0", "dim=-1")
+
+
+class Differing(nn.Module):
+    """Three blocks of the same operators and shapes, of which one drops more, and one adds another number."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.blocks = nn.ModuleList([Dropping(0.1, 1), Dropping(0.2, 1), Dropping(0.1, 1.0), Dropping(0.1, 1)])
+
+    def forward(self, x: Tensor) -> Tensor:
+        for block in self.blocks:
+            x = block(x)
+        return x
+
+
+class Dropping(nn.Module):
+    def __init__(self, share: float, number: float) -> None:
+        super().__init__()
+        self.drop, self.number = nn.Dropout(share), number
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.drop(x) + self.number
+
+
+def test_blocks_that_differ_in_a_setting_or_an_argument_are_other_bodies() -> None:
+    record = record_model(Differing(), (torch.ones(2, 3),), {}, tracer="observed")
+    bodies = [node.body for node in record.bodies[record.root].nodes if node.op == "call_module"]
+    assert bodies == ["Dropping", "Dropping.2", "Dropping.3", "Dropping"]
+    assert [record.bodies[name].nodes[0].detail for name in bodies[:2]] == ["p=0.1", "p=0.2"]
+    assert [record.bodies[name].nodes[1].args for name in bodies[:3]] == ["drop, 1", "drop, 1", "drop, 1.0"]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -52,11 +53,20 @@ def is_torch_nn(cls: type) -> bool:
 def meta_of(tensor: torch.Tensor, path: str = "") -> TensorMeta:
     """Shape and dtype of a tensor; the device only where it is no place that a capture runs at."""
     try:
-        shape = tuple(dim if type(dim) is int else str(dim) for dim in tensor.shape)
+        shape: Sequence[Any] = tensor.shape
     except RuntimeError:  # a nested tensor has no shape, an uninitialised parameter none yet
         shape = ()
-    device = "" if tensor.device.type in ("cpu", "meta") else str(tensor.device)
-    return TensorMeta(shape, short_dtype(tensor.dtype), path, device)
+    if not _SIZES.issuperset(map(type, shape)):
+        shape = tuple(dim if type(dim) is int else str(dim) for dim in shape)
+    return _meta(tuple(shape), tensor.dtype, path, "" if tensor.is_meta or tensor.is_cpu else str(tensor.device))
+
+
+_SIZES = frozenset({int})
+
+
+@functools.lru_cache(maxsize=10_000)
+def _meta(shape: tuple[int | str, ...], dtype: torch.dtype, path: str, device: str) -> TensorMeta:
+    return TensorMeta(shape, short_dtype(dtype), path, device)
 
 
 def short_dtype(dtype: torch.dtype) -> str:
@@ -71,6 +81,8 @@ def short_meta(meta: TensorMeta) -> str:
 
 def tensors_in(value: Any) -> tuple[TensorMeta, ...]:
     """The tensors in a result, with the path each stands at: ``[0]``, ``['out']``, ``.logits``."""
+    if isinstance(value, torch.Tensor):
+        return (meta_of(value),)
     return tuple(meta_of(tensor, "".join(map(str, path))) for path, tensor in values.tensors(value))
 
 
@@ -94,11 +106,9 @@ def argument_text(
 
 def given(node: fx.Node) -> dict[str, Any]:
     """The keyword arguments that say something: torch.fx also lists every default that a function filled in."""
-    try:
-        parameters = inspect.signature(node.target).parameters if callable(node.target) else {}
-    except ValueError:  # most functions written in C have no signature
-        parameters = {}
-    filled = {key: parameter.default for key, parameter in parameters.items()}
+    if not node.kwargs:
+        return {}
+    filled = _defaults(node.target)
     return {
         key: value
         for key, value in node.kwargs.items()
@@ -106,6 +116,15 @@ def given(node: fx.Node) -> dict[str, Any]:
             key in filled and isinstance(value, _SIMPLE) and type(filled[key]) is type(value) and filled[key] == value
         )
     }
+
+
+@functools.lru_cache(maxsize=1000)
+def _defaults(target: Any) -> dict[str, Any]:
+    try:
+        parameters = inspect.signature(target).parameters if callable(target) else {}
+    except ValueError:  # most functions written in C have no signature
+        parameters = {}
+    return {key: parameter.default for key, parameter in parameters.items()}
 
 
 _SIMPLE = (bool, int, float, str, type(None))
@@ -116,6 +135,9 @@ def _cut(written: str) -> str:
 
 
 def _text(value: Any, node_text: Callable[[fx.Node], str]) -> str:
+    if type(value) in _LITERAL:
+        return repr(value)
+
     def inner(item: Any) -> str:
         return _text(item, node_text)
 
@@ -157,11 +179,24 @@ def _text(value: Any, node_text: Callable[[fx.Node], str]) -> str:
         return value.__name__
     if callable(value) and hasattr(value, "__name__") and not isinstance(value, nn.Module):
         return function_name(value)
-    held = values.tensors(value)  # of an object only these: the rest may be anything, and lead back to it
-    if held:
-        entries = (f"{''.join(map(str, path)).lstrip('.')}={inner(tensor)}" for path, tensor in held)
-        return f"{type(value).__name__}({', '.join(entries)})"
-    return type(value).__name__  # its repr may hold an address, a path or values
+    held = _held_text(value, inner)  # of an object only its tensors: the rest may be anything, and lead back to it
+    return f"{type(value).__name__}({held})" if held else type(value).__name__  # a repr may hold an address or values
+
+
+def _held_text(value: Any, inner: Callable[[Any], str]) -> str:
+    """The tensors of an object, as many as are not cut off: a cache of keys and values has many."""
+    entries: list[str] = []
+    room = MOST
+    for path, tensor in values.each_tensor(value):
+        entries.append(f"{''.join(map(str, path)).lstrip('.')}={inner(tensor)}")
+        room -= len(entries[-1])
+        if room < 0:
+            break
+    return ", ".join(entries)
+
+
+_LITERAL = frozenset({bool, int, float, type(None), torch.dtype})
+"""The commonest types of those that Python writes as they are to be read."""
 
 
 def config_text(module: nn.Module) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import gc
 import importlib
 import importlib.util
 import platform
 import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -137,7 +138,7 @@ def record_model(
     if any(map(is_lazy, model.parameters())):
         with torch.random.fork_rng([]):
             model = _initialized(model, args, kwargs, asked)
-    with alone(), untouched(model), eagerly(), torch.no_grad():
+    with alone(), _collected(), untouched(model), eagerly(), torch.no_grad():
         model, notes = unwrapped(model)
         model.train(asked.mode == "train")
         seed(asked.seed)
@@ -174,6 +175,22 @@ def record_model(
         made_by=_made_by(),
     )
     return replace(record, failure=replace(failure, node=_failed_node(record))) if failure else record
+
+
+@contextlib.contextmanager
+def _collected() -> Iterator[None]:
+    """Let the garbage collector pass over what is there already, which with a library of models is a million objects.
+
+    They would be looked through again and again, since a capture makes so many new ones.
+    """
+    if gc.get_freeze_count():  # somebody else's
+        yield
+        return
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def _tried_with_fakes(

@@ -42,13 +42,13 @@ def items(value: Any) -> list[tuple[Step, Any]]:
         return [(Step(key if _is_plain(key) else number), item) for number, (key, item) in enumerate(value.items())]
     if isinstance(value, _CLOSED) or not hasattr(value, "__dict__"):
         return []
-    return [(Step(name, True), item) for name, item in vars(value).items() if not isinstance(item, _PLAIN)]
+    return [(Step(name, True), item) for name, item in vars(value).items() if not isinstance(item, PLAIN)]
 
 
-_PLAIN = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device)
+PLAIN = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device)
 _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 _CLOSED = (
-    *_PLAIN,
+    *PLAIN,
     *_SYMBOLS,
     torch.Tensor,
     nn.Module,
@@ -64,14 +64,19 @@ _CLOSED = (
 
 def _is_plain(key: Any) -> bool:
     """Whether a key reads the same on every machine."""
-    return all(map(_is_plain, key)) if isinstance(key, tuple) else isinstance(key, _PLAIN)
+    return all(map(_is_plain, key)) if isinstance(key, tuple) else isinstance(key, PLAIN)
 
 
 def tensors(value: Any) -> list[tuple[Path, torch.Tensor]]:
     """The tensors in a value, with the path that leads to each."""
     if isinstance(value, torch.Tensor):
         return [((), value)]
-    return list(_tensors(value, (), []))
+    return list(each_tensor(value))
+
+
+def each_tensor(value: Any) -> Iterator[tuple[Path, torch.Tensor]]:
+    """The same one by one, for those who need not all."""
+    return _tensors(value, (), [])
 
 
 def _tensors(value: Any, path: Path, around: list[int]) -> Iterator[tuple[Path, torch.Tensor]]:
@@ -80,7 +85,7 @@ def _tensors(value: Any, path: Path, around: list[int]) -> Iterator[tuple[Path, 
     elif len(path) < _DEEPEST and id(value) not in around:  # an object may lead back to itself
         around.append(id(value))
         for step, item in items(value):
-            if not isinstance(item, _PLAIN):
+            if not isinstance(item, PLAIN):
                 yield from _tensors(item, (*path, step), around)
         around.pop()
 

@@ -120,6 +120,14 @@ def unwatched() -> Iterator[None]:
         sys.setprofile(profile)
 
 
+def unseen(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """Call a function that is none of a model's, without looking on."""
+    if sys.getprofile() is None:  # every operator asks
+        return function(*args, **kwargs)
+    with unwatched():
+        return function(*args, **kwargs)
+
+
 @contextmanager
 def _imports_watched(loader: Any, watching: Watch) -> Iterator[None]:
     """Let what runs during an import be noted for the imported file; for a file that is no source, not at all."""

@@ -47,10 +47,15 @@ class MacCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch's
         self.note(func, args, kwargs, out)
         return out
 
-    def note(self, func: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> None:
-        """Count an operator that has run."""
-        self.macs += macs(func, args, kwargs, out)
-        self.extra += extra_macs(func, args, out)
+    def note(self, func: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> tuple[int, int]:
+        """Count an operator that has run; returns its MACs, and its extra ones."""
+        return self.count(macs(func, args, kwargs, out), extra_macs(func, args, out))
+
+    def count(self, macs: int, extra: int) -> tuple[int, int]:
+        """Count what is known to have run."""
+        self.macs += macs
+        self.extra += extra
+        return macs, extra
 
 
 def macs(func: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> int:

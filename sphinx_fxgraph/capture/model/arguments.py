@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -33,7 +34,7 @@ def bind(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str,
 def arrivals(module: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[fx.Node, str]:
     """The nodes in the arguments of a module call, by the parameter of ``forward`` that each arrives by."""
     try:
-        signature = inspect.signature(module.forward)
+        signature = _signature(module.forward)
         arguments = signature.bind(*args, **kwargs).arguments
     except (TypeError, ValueError):  # the call is about to fail, or is one of a function written in C
         return {}
@@ -45,6 +46,19 @@ def arrivals(module: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) 
                 if isinstance(leaf, fx.Node):
                     names.setdefault(leaf, key + path)
     return names
+
+
+_signatures: weakref.WeakKeyDictionary[Any, inspect.Signature] = weakref.WeakKeyDictionary()
+
+
+def _signature(method: Callable[..., Any]) -> inspect.Signature:
+    """The signature of a method, found once for all objects of its class."""
+    function = getattr(method, "__func__", None)
+    if function is None:
+        return inspect.signature(method)
+    if function not in _signatures:
+        _signatures[function] = inspect.signature(method)
+    return _signatures[function]
 
 
 def named(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[tuple[str, Any]]:

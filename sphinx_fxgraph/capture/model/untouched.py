@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import operator
 import random
 import sys
 import threading
@@ -24,12 +25,13 @@ def untouched(model: nn.Module) -> Iterator[None]:
     A model may write to its attributes in ``forward`` (a cache, a counter), and a tracer stores constants on it. The
     values of parameters are kept by what runs the model (`Values`): they are many, and few models write there.
     """
-    kept: list[_Saved | _Held] = [_Saved(vars(module)) for module in model.modules()]
-    kept += map(_Held, (*model.parameters(), *model.buffers()))
-    buffers = [(buffer, buffer.clone()) for buffer in model.buffers() if not buffer.is_meta]
+    modules, parameters, buffers = list(model.modules()), list(model.parameters()), list(model.buffers())
+    kept: list[_Saved | _Held] = [_Saved(vars(module)) for module in modules]
+    kept += map(_Held, (*parameters, *buffers))
+    filled = [(buffer, buffer.clone()) for buffer in buffers if not buffer.is_meta]
     # TorchScript keeps the mode of its modules out of their attributes.
-    modes = [(module, module.training) for module in model.modules() if isinstance(module, torch.jit.ScriptModule)]
-    gpus = {tensor.device for tensor in model.parameters() if tensor.is_cuda}
+    modes = [(module, module.training) for module in modules if isinstance(module, torch.jit.ScriptModule)]
+    gpus = {tensor.device for tensor in parameters if tensor.is_cuda}
     with torch.random.fork_rng(sorted(gpus, key=str)), _python_seeds():
         try:
             yield
@@ -39,7 +41,7 @@ def untouched(model: nn.Module) -> Iterator[None]:
             for module, training in modes:
                 module.training = training
             with torch.no_grad():
-                for buffer, values in buffers:
+                for buffer, values in filled:
                     buffer.copy_(values)
 
 
@@ -89,20 +91,27 @@ class _Saved:
     """
 
     def __init__(self, attributes: dict[str, Any]) -> None:
-        kept = [value for value in attributes.values() if isinstance(value, dict | list | set)]
-        self._kept = [(value, value.copy()) for value in (attributes, *kept)]
+        kept = [value for value in attributes.values() if isinstance(value, _CONTAINERS)]
+        self._kept: list[tuple[Any, Any]] = [(value, value.copy() if value else ()) for value in (attributes, *kept)]
 
     def restore(self) -> None:
         for value, content in self._kept:
-            if _identities(value) != _identities(content):
+            if not _same(value, content):
                 value.clear()
                 value.extend(content) if isinstance(value, list) else value.update(content)
 
 
-def _identities(value: dict[Any, Any] | list[Any] | set[Any]) -> Any:
+_CONTAINERS = dict, list, set
+
+
+def _same(value: Any, content: Any) -> bool:
+    """Whether a dict, list or set has the very objects that a copy has."""
+    if len(value) != len(content) or not content:
+        return len(value) == len(content)
     if isinstance(value, set):
-        return set(map(id, value))
-    return [(id(key), id(item)) for key, item in value.items()] if isinstance(value, dict) else list(map(id, value))
+        return set(map(id, value)) == set(map(id, content))
+    keys = all(map(operator.is_, value, content))
+    return keys and (isinstance(value, list) or all(map(operator.is_, value.values(), content.values())))
 
 
 class _Held:

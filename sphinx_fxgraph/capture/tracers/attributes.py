@@ -75,8 +75,10 @@ def _tensors(module: nn.Module) -> Iterator[tuple[str, torch.Tensor, str]]:
             yield from ((f"{name}.{key}", item, "constant") for key, item in _entries(value) if torch.is_tensor(item))
 
 
-def held(module: nn.Module) -> Iterator[tuple[str, Any]]:
+def held(module: nn.Module | None) -> Iterator[tuple[str, Any]]:
     """What a module holds itself."""
+    if module is None:
+        return
     yield from vars(module).items()
     yield from module._parameters.items()
     yield from module._buffers.items()

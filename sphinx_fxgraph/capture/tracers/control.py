@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ import torch
 from torch._ops import HigherOrderOperator
 
 
+@functools.lru_cache(maxsize=4096)
 def plain(function: Any) -> Callable[..., Any] | None:
     """What an operator of control flow means; nothing for any other function."""
     return _MEANING.get(function.__name__) if isinstance(function, HigherOrderOperator) else None

@@ -46,10 +46,17 @@ _READS: dict[str, Any] = {
 }
 
 
+@functools.lru_cache(maxsize=4096)
+def is_own(function: Any) -> bool:
+    """Whether a function is torch's: no operator of another library, nor a function that such a one tells torch of."""
+    if isinstance(function, torch._ops.OpOverload):
+        return function.namespace in ("aten", "prim", "prims")
+    return (getattr(function, "__module__", None) or "torch").partition(".")[0] == "torch"
+
+
 def is_torchs(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether a call runs torch's own code alone: no operator of another library, and no function that is given."""
-    namespace = getattr(function, "namespace", "aten") if isinstance(function, torch._ops.OpOverload) else "aten"
-    return namespace in ("aten", "prim", "prims") and not any(map(callable, (*args, *kwargs.values())))
+    """Whether a call runs torch's own code alone, and no function that it is given."""
+    return is_own(function) and not any(map(callable, args)) and not any(map(callable, kwargs.values()))
 
 
 @functools.lru_cache(maxsize=4096)

@@ -21,14 +21,14 @@ from torch import fx, nn
 from torch.overrides import TorchFunctionMode
 
 from sphinx_fxgraph.capture import values
-from sphinx_fxgraph.capture.closure.ran import unwatched
+from sphinx_fxgraph.capture.closure.ran import unseen
 from sphinx_fxgraph.capture.flat import Call, Frame, Trace, passed_through
 from sphinx_fxgraph.capture.measures.macs import MacCounter
 from sphinx_fxgraph.capture.measures.probe import slow_attention
 from sphinx_fxgraph.capture.model.arguments import arrivals
 from sphinx_fxgraph.capture.model.untouched import Values, untouched
 from sphinx_fxgraph.capture.naming import dotted, is_torch_nn, tensors_in, text
-from sphinx_fxgraph.capture.place import place
+from sphinx_fxgraph.capture.place import borders, place
 from sphinx_fxgraph.capture.tracers import control, functions
 from sphinx_fxgraph.capture.tracers.attributes import UNREGISTERED, Attributes, held
 from sphinx_fxgraph.capture.tracers.leaf import has_hooks, is_leaf
@@ -132,17 +132,20 @@ class Recorder(TorchFunctionMode):
     ) -> Any:
         """A function of torch is called."""
         kwargs = kwargs or {}
-        flow = None if self._watch.inside else control.plain(func)
+        written = functions.written(func)
+        if self._watch.seen is not None:
+            return func(*args, **kwargs) if written is None else self._watch.call(func, *args, **kwargs)
+        if written is None:
+            result = func(*args, **kwargs)
+            self._replaced_data(func, args)
+            return result
+        flow = control.plain(func)
         if flow is not None:
             with self:
                 return flow(*args, **kwargs)
-        written = None if self._watch.inside else functions.written(func)
-        if written is None:
-            result = func(*args, **kwargs)
-            if not self._watch.inside:
-                self._replaced_data(func, args)
-            return result
-        run = unwatched()(func) if functions.is_torchs(func, args, kwargs) else func
+        run = func
+        if functions.is_torchs(func, args, kwargs):
+            run = functools.partial(unseen, self._watch.call, func)
         return self._node(
             written.op, written.target, run, args, kwargs, shown=written.arguments(args), reads=written.reads
         )
@@ -155,7 +158,7 @@ class Recorder(TorchFunctionMode):
 
     def same(self, tensor: torch.Tensor, other: Any) -> None:
         """A parameter was made: it holds what another tensor does."""
-        if not self._watch.inside and isinstance(other, torch.Tensor):
+        if self._watch.seen is None and isinstance(other, torch.Tensor):
             with self._watch.node():
                 self._writer.origins.bind(tensor, Origin(self._writer.node_of(other)))
 
@@ -163,7 +166,7 @@ class Recorder(TorchFunctionMode):
         self, target: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """A function is called that is one node whatever it does inside."""
-        if self._watch.inside:
+        if self._watch.seen is not None:
             return function(*args, **kwargs)
         shown = tuple(arg for arg in args if not isinstance(arg, torch.autograd.function.FunctionCtx))
         self._function = target
@@ -190,7 +193,7 @@ class Recorder(TorchFunctionMode):
         self, original: Callable[..., Any], module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """A module is called."""
-        if self._watch.inside:
+        if self._watch.seen is not None:
             if isinstance(self._function, type) and self._attributes.has_module(module):
                 self.entered.add(self._function)
             return original(module, *args, **kwargs)
@@ -227,7 +230,7 @@ class Recorder(TorchFunctionMode):
 
         def node(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
             if is_torch_nn(type(module)):
-                function = unwatched()(function)
+                function = functools.partial(unseen, function)
             return self._node("call_module", path, function, args, kwargs, owner=module, marks=self._marks(path))
 
         if not has_hooks(module):
@@ -291,7 +294,9 @@ class Recorder(TorchFunctionMode):
             return result
         with self._watch.node():
             node = self._writer.add(op, target, *given, **self._here(op, marks))
-            node.kwargs = {**node.kwargs, **self._hidden(node, seen, owner)}
+            hidden = self._hidden(node, seen, owner)
+            if hidden:
+                node.kwargs = {**node.kwargs, **hidden}
             if reads:
                 node.meta.update(outputs=(), result=type(result).__name__, macs=None)
                 self._writer.reads(node, result)
@@ -317,7 +322,6 @@ class Recorder(TorchFunctionMode):
     def _hidden(self, node: fx.Node, seen: Seen, owner: nn.Module | None) -> dict[str, fx.Node]:
         """What a node took that it was not given: an attribute that a hook has set, a variable of the code around."""
         known = {*node.all_input_nodes}
-        names = {id(value): name for name, value in held(owner)} if owner is not None else {}
         hidden: dict[str, fx.Node] = {}
         for tensor in seen.read.values():
             origin = self._writer.origins.of(tensor)
@@ -326,7 +330,7 @@ class Recorder(TorchFunctionMode):
             source = self._writer.node_of(tensor)
             if source not in known:
                 known.add(source)
-                name = names.get(id(tensor), "captured")
+                name = next((name for name, value in held(owner) if value is tensor), "captured")
                 free = (f"{name}_{number}" if number else name for number in itertools.count())
                 hidden[next(key for key in free if key not in hidden and key not in node.kwargs)] = source
         return hidden
@@ -346,4 +350,4 @@ class NotOnMetaError(Exception):
     """What the model does is something else on the meta device."""
 
 
-_BORDERS = {Recorder.call_module.__code__: "call", Recorder.run.__code__: "end"}
+_BORDERS = borders(call=[Recorder.call_module], end=[Recorder.run])

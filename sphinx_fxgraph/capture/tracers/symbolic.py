@@ -22,7 +22,7 @@ from sphinx_fxgraph.capture.flat import Call, Frame, Trace, leaves, passed_throu
 from sphinx_fxgraph.capture.model.arguments import arrivals, bind
 from sphinx_fxgraph.capture.model.untouched import untouched
 from sphinx_fxgraph.capture.naming import dotted, writes_in_place
-from sphinx_fxgraph.capture.place import place
+from sphinx_fxgraph.capture.place import borders, place
 from sphinx_fxgraph.capture.tracers.leaf import is_leaf
 
 
@@ -240,8 +240,4 @@ def _nodes(value: Any) -> Any:
     return value
 
 
-_BORDERS = {
-    _Tracer.call_module.__code__: "call",
-    _Tracer.trace_leaf.__code__: "end",
-    trace.__code__: "end",
-}
+_BORDERS = borders(call=[_Tracer.call_module], end=[_Tracer.trace_leaf, trace])

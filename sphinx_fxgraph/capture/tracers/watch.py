@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
@@ -16,17 +15,41 @@ from sphinx_fxgraph.capture.tracers import remembered
 from sphinx_fxgraph.capture.tracers.origins import Origins
 
 
-@dataclass
 class Seen:
     """What was seen of one node while it ran; of the tensors only those that were there before."""
 
-    macs: int = 0
-    extra_macs: int = 0
-    random: bool = False
-    """Whether random numbers were drawn."""
-    written: list[torch.Tensor] = field(default_factory=list)
-    read: dict[int, torch.Tensor] = field(default_factory=dict)
-    """By identity, so that each is there once."""
+    __slots__ = ("extra_macs", "macs", "random", "read", "written")
+
+    def __init__(self) -> None:
+        self.macs = self.extra_macs = 0
+        self.random = False
+        """Whether random numbers were drawn."""
+        self.written: list[torch.Tensor] = []
+        self.read: dict[int, torch.Tensor] = {}
+        """By identity, so that each is there once."""
+
+    def add(self, macs: int, extra_macs: int, random: bool) -> None:
+        """Something more has run."""
+        self.macs += macs
+        self.extra_macs += extra_macs
+        self.random = self.random or random
+
+
+class _Node:
+    """The context of a node (see `Watch.node`); written out, since every operator enters some."""
+
+    __slots__ = ("_outer", "_watch", "seen")
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+
+    def __enter__(self) -> Seen:
+        self._outer = self._watch.seen
+        self._watch.seen = seen = Seen()
+        return seen
+
+    def __exit__(self, *_: object) -> None:
+        self._watch.seen = self._outer
 
 
 class Watch(MacCounter):  # type: ignore[no-untyped-call]  # torch's class has no types
@@ -47,36 +70,46 @@ class Watch(MacCounter):  # type: ignore[no-untyped-call]  # torch's class has n
         super().__init__()
         self._origins, self._values = origins, values
         self._orphan = orphan
-        self._seen: Seen | None = None
+        self.seen: Seen | None = None
+        """Of what runs on behalf of a node; nothing while the model's own code does."""
 
-    @property
-    def inside(self) -> bool:
-        """Whether something runs on behalf of a node."""
-        return self._seen is not None
-
-    @contextlib.contextmanager
-    def node(self) -> Iterator[Seen]:
+    def node(self) -> AbstractContextManager[Seen]:
         """What runs in this context runs on behalf of one node."""
-        seen = Seen()
-        outer, self._seen = self._seen, seen
-        macs, extra = self.macs, self.extra
-        try:
-            yield seen
-        finally:
-            self._seen = outer
-            seen.macs, seen.extra_macs = self.macs - macs, self.extra - extra
+        return _Node(self)
+
+    def call(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        """Run a function of torch's own on behalf of the node that is running; on meta once, and then by heart."""
+        outer, given = self.seen, list(_tensors((*args, *kwargs.values())))
+        key = remembered.key_of(function, args, kwargs) if given else None  # without, it may be on any device
+        if outer is None or key is None:
+            return function(*args, **kwargs)
+        known = remembered.known(key)
+        if known is not None:
+            result = known.result(function, args, kwargs)
+            self.count(known.macs, known.extra_macs)
+        else:
+            with self.node() as seen:
+                result = function(*args, **kwargs)
+            known = remembered.Known(seen.macs, seen.extra_macs, seen.random)
+            outer.written += seen.written
+            outer.read.update(seen.read)
+            if not seen.written and seen.read.keys() <= {id(tensor) for tensor in given}:
+                remembered.learn(key, known, result, given)
+        outer.add(known.macs, known.extra_macs, known.random)
+        outer.read.update((id(tensor), tensor) for tensor in given if self._origins.of(tensor))
+        return result
 
     def __torch_dispatch__(
         self, func: Operator, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         """Run an operator and note what it does."""
         kwargs = kwargs or {}
-        if self._seen is None:
-            with self.node() as seen:
-                out = self._run(seen, func, args, kwargs)
-            self._orphan(func, args, kwargs, out, seen)
-            return out
-        return self._run(self._seen, func, args, kwargs)
+        if self.seen is not None:
+            return self._run(self.seen, func, args, kwargs)
+        with self.node() as seen:
+            out = self._run(seen, func, args, kwargs)
+        self._orphan(func, args, kwargs, out, seen)
+        return out
 
     def _run(self, seen: Seen, func: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if torch.is_inference_mode_enabled() and is_composite(func):
@@ -90,8 +123,7 @@ class Watch(MacCounter):  # type: ignore[no-untyped-call]  # torch's class has n
         for tensor in written:
             self._values.keep(tensor)
         out = remembered.run(func, args, kwargs)
-        self.note(func, args, kwargs, out)
-        seen.random = seen.random or _is_random(func)
+        seen.add(*self.note(func, args, kwargs, out), _is_random(func))
         given = _tensors((*args, *kwargs.values()))
         seen.read.update((id(tensor), tensor) for tensor in given if self._origins.of(tensor))
         seen.written += filter(self._origins.of_part, written)

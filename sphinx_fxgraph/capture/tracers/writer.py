@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -41,6 +42,8 @@ class Writer:
     def node_of(self, tensor: torch.Tensor) -> fx.Node:
         """The node that a tensor comes from."""
         origin = self.origins.of(tensor)
+        if origin is not None and not origin.path:
+            return origin.node
         if origin is None:
             held, _ = self._attributes.tensor(tensor)
             origin = (None if held else self.origins.of_part(tensor)) or Origin(self._attribute(tensor))
@@ -66,6 +69,8 @@ class Writer:
             return self.node_of(value)
         if id(value) in self._plain:
             return self._plain[id(value)][1]
+        if isinstance(value, values.PLAIN):
+            return value
         whole = self._whole(value) if deep else None
         if whole is not None:
             return whole
@@ -131,7 +136,10 @@ class Writer:
 
     def add(self, op: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], **meta: Any) -> fx.Node:
         """A node at the end of the graph."""
-        node = self.graph.create_node(op, target, args, kwargs)
+        node = self.graph.create_node(op, target, name=_node_name(target))
+        node.args = args  # of what it makes itself torch.fx looks through all arguments
+        if kwargs:
+            node.kwargs = kwargs
         node.meta.update(meta)
         self.added.append(node)
         return node
@@ -143,11 +151,15 @@ class Writer:
             The result. A tensor in it that was there before and was not written into is another object of the same
             storage, so that those who use it can be told from those who use what it was.
         """
+        single = isinstance(result, torch.Tensor)
         node.meta["outputs"] = tensors_in(result)
-        node.meta["result"] = "" if isinstance(result, torch.Tensor) else text(result)
+        node.meta["result"] = "" if single else text(result)
         changed = {id(tensor) for tensor in written}
         for tensor in written:
             self.origins.wrote(tensor, node)
+        if single and not self.is_known(result):  # as most are
+            self.origins.bind(result, Origin(node))
+            return result
         fresh: dict[int, torch.Tensor] = {}
 
         def own(tensor: torch.Tensor) -> torch.Tensor:
@@ -177,6 +189,12 @@ class Writer:
     def is_known(self, tensor: torch.Tensor) -> bool:
         """Whether a tensor was there before: made by a node, or the model's."""
         return self.origins.of(tensor) is not None or bool(self._attributes.tensor(tensor)[0])
+
+
+@functools.lru_cache(maxsize=4096)
+def _node_name(target: Any) -> str:
+    """What torch.fx would call a node, were it asked anew for each one."""
+    return fx.Graph()._target_to_str(target)
 
 
 def alias(tensor: torch.Tensor) -> torch.Tensor:

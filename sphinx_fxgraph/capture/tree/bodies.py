@@ -7,13 +7,15 @@ in names of its own. Bodies that are then equal are one, since nothing in them s
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from torch import fx, nn
 
 from sphinx_fxgraph.capture import naming
 from sphinx_fxgraph.capture.flat import Trace
+from sphinx_fxgraph.capture.tree import likeness
 from sphinx_fxgraph.capture.tree.details import function_detail, module_detail
 from sphinx_fxgraph.capture.tree.scopes import Scope, Tree, is_mark
 from sphinx_fxgraph.record import Body, BodyInput, Node, TensorMeta, Value
@@ -43,8 +45,9 @@ class _Writer:
 
     def __init__(self, model: nn.Module, tree: Tree, trace: Trace) -> None:
         self._model, self._tree, self._whole = model, tree, trace.error is None
-        self._unregistered = trace.unregistered
+        self._modules = {**dict(model.named_modules(remove_duplicate=False)), **trace.unregistered}
         self._known: dict[Body, str] = {}
+        self._alike: dict[object, str] = {}
         self._used: dict[str, str] = {}
 
     def write(self) -> Bodies:
@@ -77,6 +80,14 @@ class _Writer:
         inner = {item: self._scope(item) for item in scope.items if isinstance(item, Scope)}
         self._name_inputs(scope)
         self._name_items(scope)
+        key = likeness.key(scope, self._tree, inner, functools.partial(_target, owner=scope.path), self._module)
+        if key not in self._alike:
+            self._alike[key] = self._write(scope, inner)
+        self._used.setdefault(scope.path, self._alike[key])
+        return self._alike[key]
+
+    def _write(self, scope: Scope, inner: Mapping[Scope, str]) -> str:
+        """Write the body of a scope whose items have names."""
         name_of = self._text(scope)
         nodes: list[Node] = []
         read: set[fx.Node] = set()
@@ -95,9 +106,7 @@ class _Writer:
             nodes = _mark_dead(nodes, outputs)
         inputs = tuple(BodyInput(name, node.meta.get("outputs", ())) for node, name in scope.inputs.items())
         body = Body(scope.frame.type or naming.dotted(type(self._model)), inputs, tuple(nodes), outputs)
-        draft = self._known.setdefault(body, f"#{len(self._known)}")
-        self._used.setdefault(scope.path, draft)
-        return draft
+        return self._known.setdefault(body, f"#{len(self._known)}")
 
     def _name_inputs(self, scope: Scope) -> None:
         """What arrives by no parameter is called ``input``, ``input_1``."""
@@ -127,14 +136,15 @@ class _Writer:
     # -- one node
 
     def _operator(self, node: fx.Node, scope: Scope, name_of: NameOf) -> Node:
-        name = scope.names[node]
         args, kwargs = naming.argument_text(node.args, naming.given(node), name_of)
         values = dict.fromkeys(self._tree.value(source, scope) for source in node.all_input_nodes)
+        calls = node.op in ("call_function", "call_method")
         written = Node(
-            name=name,
+            name=scope.names[node],
             op=node.op,
             target=node.target if isinstance(node.target, str) else naming.function_name(node.target),
-            kind=_KINDS.get(node.op, ""),
+            kind=naming.kind_of(naming.short_name(node.target)) if calls else _KINDS.get(node.op, ""),
+            detail=function_detail(node) if calls else "",
             args=args,
             kwargs=kwargs,
             inputs=tuple(values),
@@ -146,12 +156,7 @@ class _Writer:
             where=node.meta.get("where", ""),
             marks=node.meta.get("marks", ()),
         )
-        if node.op == "call_module":
-            return self._leaf(written, str(node.target), scope)
-        if node.op in ("call_function", "call_method"):
-            kind = naming.kind_of(naming.short_name(node.target))
-            return replace(written, kind=kind, detail=function_detail(node))
-        return written
+        return self._leaf(written, str(node.target), scope) if node.op == "call_module" else written
 
     def _leaf(self, written: Node, path: str, scope: Scope) -> Node:
         module = self._module(path)
@@ -179,9 +184,8 @@ class _Writer:
         )
 
     def _module(self, path: str) -> nn.Module:
-        if path in self._unregistered:
-            return self._unregistered[path]
-        return self._model.get_submodule(path) if path else self._model
+        found = self._modules.get(path)
+        return self._model.get_submodule(path) if found is None else found
 
     def _kind(self, path: str) -> str:
         owner, _, name = path.rpartition(".")

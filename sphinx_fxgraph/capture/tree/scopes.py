@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,6 +32,11 @@ class Scope:
     def path(self) -> str:
         """The module's path; empty for the root."""
         return self.frame.path
+
+    @functools.cached_property
+    def places(self) -> dict[fx.Node, int]:
+        """The number of each input; to be asked when all are known."""
+        return {node: number for number, node in enumerate(self.inputs)}
 
     def outward(self) -> Iterator[Scope]:
         """This scope and those it stands in, without the root."""
@@ -124,8 +130,8 @@ class Tree:
     def value(self, node: fx.Node, scope: Scope) -> Value:
         """What a node is called in a scope that uses it."""
         node = self.same(node)
-        if node in scope.inputs:
-            return Value("", list(scope.inputs).index(node))
+        if node in scope.places:
+            return Value("", scope.places[node])
         if node.op == "get_attr":
             return Value(scope.names[node])
         if self.home[node] is scope:
