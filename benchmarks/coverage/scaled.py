@@ -1,7 +1,11 @@
-"""transformers' models by their type: the default configuration with two layers, and what such a model may take."""
+"""transformers' models by their type: the default configuration with two layers, and what such a model may take.
+
+Experts, vocabularies and the insides of feed-forward networks are made small: they add size, and nothing to a graph.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -25,6 +29,11 @@ _LAYERS = (
     "depth",
 )
 
+_EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts", "num_routed_experts")
+_WIDTHS = ("intermediate_size", "moe_intermediate_size", "ffn_dim", "d_ff", "encoder_ffn_dim", "decoder_ffn_dim")
+"""Of what stands inside feed-forward networks, which nothing else has to fit."""
+_TOKENS = 2_000
+
 
 def kinds() -> Iterator[str]:
     """All types that have a base model."""
@@ -34,33 +43,57 @@ def kinds() -> Iterator[str]:
 def build(kind: str) -> nn.Module:
     """The base model of a type, two layers of it; with all layers where that configuration is none."""
     cls = CONFIG_MAPPING[kind]
-    try:
-        model = AutoModel.from_config(cls(**_small(cls)))
-    except Exception:  # noqa: BLE001 - a configuration that must have its own number of layers
-        model = AutoModel.from_config(cls())
+    for arguments in (_small(cls), _small(cls, widths=True)):
+        with contextlib.suppress(Exception):  # a configuration that must have its own number of layers
+            return _built(cls(**arguments))
+    return _built(cls())
+
+
+def _built(config: PretrainedConfig) -> nn.Module:
+    model: nn.Module = AutoModel.from_config(config)
     model.config.use_cache = False
     return model
 
 
-def _small(cls: type[PretrainedConfig]) -> dict[str, Any]:
-    """The arguments of a configuration that make it shallow."""
+def config_of(kind: str) -> PretrainedConfig:
+    """The configuration that `build` takes first."""
+    cls = CONFIG_MAPPING[kind]
+    try:
+        return cls(**_small(cls))
+    except Exception:  # noqa: BLE001 - as in `build`
+        return cls()
+
+
+def _small(cls: type[PretrainedConfig], *, widths: bool = False) -> dict[str, Any]:
+    """The arguments of a configuration that make it shallow; ``widths`` keeps all sizes."""
     default = cls()
     if hasattr(default, "depths"):  # stages of so many layers each, whose sizes stand in other lists
         return {}
     small: dict[str, Any] = {
         name: 2 for name in _LAYERS if isinstance(getattr(default, name, None), int) and getattr(default, name) > 2
     }
+    if not widths:
+        most = {**dict.fromkeys(_EXPERTS, 8), **dict.fromkeys(_WIDTHS, 512), "vocab_size": _TOKENS}
+        small |= {name: number for name, number in most.items() if _is_more(default, name, number)}
+        if "vocab_size" in small:
+            tokens = [name for name in default.to_dict() if "token_i" in name and _is_more(default, name, _TOKENS - 1)]
+            small |= {name: getattr(default, name) % _TOKENS for name in tokens}
     for name, inner in getattr(cls, "sub_configs", {}).items():
         value = getattr(default, name, None)
         if isinstance(value, PretrainedConfig) and inner.__name__ != "AutoConfig":
-            small[name] = {**value.to_diff_dict(), **_small(type(value))}
+            small[name] = {**value.to_diff_dict(), **_small(type(value), widths=widths)}
     return small
+
+
+def _is_more(config: PretrainedConfig, name: str, than: int) -> bool:
+    value = getattr(config, name, None)
+    return isinstance(value, int) and value > than
 
 
 def inputs(kind: str) -> list[str]:
     """Texts of inputs, the likeliest first."""
     cls = CONFIG_MAPPING[kind]
-    config = cls()
+    config = config_of(kind)
     models = MODEL_MAPPING[cls]
     model = models[0] if isinstance(models, tuple) else models
     names = set(inspect.signature(model.forward).parameters)

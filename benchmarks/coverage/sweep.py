@@ -88,12 +88,14 @@ def measure(target: Target) -> Result:
 def _run(target: Target) -> tuple[GraphSpec, nn.Module, Facts]:
     """The first of the target's inputs that the model takes, on meta or for real, and what a plain run does with it."""
     errors: list[Exception] = []
+    candidates = target.candidates()
     for device in ("auto", "cpu"):
-        for inputs in target.candidates():
+        built = None
+        for inputs in candidates:
             spec = GraphSpec.parse(target.target, inputs, code=target.code, method=target.method)
             try:
-                built = build(dataclasses.replace(spec, device=device))
-                args, kwargs = built.inputs()
+                built = built or build(dataclasses.replace(spec, device=device))
+                args, kwargs = dataclasses.replace(built, spec=spec).inputs()
                 torch.manual_seed(spec.seed)
                 return spec, built.model, plain_forward(built.model, args, kwargs)
             except Exception as error:
