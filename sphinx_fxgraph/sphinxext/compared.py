@@ -135,6 +135,11 @@ class Compared:
         return cls(compare(before, after), merged(before, after))
 
     @property
+    def paths(self) -> frozenset[str]:
+        """Of the operators and modules in the drawing that have a row in the table of changes."""
+        return frozenset(change.drawn or change.path for change in self.difference.changes)
+
+    @property
     def facts(self) -> str:
         """How many changes there are, and what the models say of themselves where it differs."""
         kinds = Counter(change.kind for change in self.difference.changes)

@@ -60,8 +60,10 @@ def visit_fxgraph(writer: HTML5Translator, node: fxgraph) -> None:
     if node["height"]:
         data["data-height"] = node["height"]
     data["data-figure"] = node["prefix"]
+    compared = run.compared.get(node["spec"])
+    rows = node["rows"] and (True if compared is None else compared.paths)
     insides = compose.insides(job)
-    inline = _inline(builder, insides, node, data, shares)
+    inline = _inline(builder, insides, node, data, shares, rows is True)
     writer.body.append(writer.starttag(node, "div", "", CLASS="fxg-graph", **data))
     drawing = document.page_svg(
         picture,
@@ -69,7 +71,7 @@ def visit_fxgraph(writer: HTML5Translator, node: fxgraph) -> None:
         title=node["target"],
         description=description,
         shares=shares,
-        rows=node["rows"],
+        rows=rows,
     )
     explained = _legend(picture, insides, shares) if node["legend"] else ""
     writer.body.append(f'<div class="fxg-view">{drawing}</div>{inline}{explained}</div>\n{beside}')
@@ -91,6 +93,7 @@ def _inline(
     node: fxgraph,
     data: dict[str, str],
     shares: Shares,
+    rows: bool,
 ) -> str:
     """What the viewer opens closed modules with: in the page if it is small, else as a script that it loads.
 
@@ -99,7 +102,7 @@ def _inline(
     if not insides:
         return ""
     found = {
-        name: document.inside_svg(inside, figure=node["prefix"], shares=shares.inside(name), rows=node["rows"])
+        name: document.inside_svg(inside, figure=node["prefix"], shares=shares.inside(name), rows=rows)
         for name, inside in insides.items()
     }
     content = json.dumps(found, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")

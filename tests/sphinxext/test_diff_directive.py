@@ -142,7 +142,8 @@ def test_the_table_has_a_row_a_change_linked_with_the_drawing(build: Builder) ->
     rows = [[cell.get_text() for cell in row.select("td")] for row in soup.select("table.fxg-changes tbody tr")]
     assert rows[0] == ["~ changed", "conv", "Conv2d", "3×3", "5×5", "+384"]
     assert [row[0] for row in rows] == ["~ changed", "+ added", "− removed", "− removed"]
-    for link in soup.select("table.fxg-changes a"):
+    assert len(soup.select("svg a")) == 4
+    for link in soup.select("table.fxg-changes a, svg a"):
         assert soup.find(id=str(link["href"]).removeprefix("#")), link
     assert "Changes (4 rows)" in soup.get_text()
 

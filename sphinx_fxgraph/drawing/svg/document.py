@@ -6,6 +6,8 @@ picture in a file of its own, with plain attributes, for readers that know no st
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from sphinx_fxgraph.drawing.compose import Frame, Inside
 from sphinx_fxgraph.drawing.svg.printed import PrintWriter
 from sphinx_fxgraph.drawing.svg.shares import Shares
@@ -15,7 +17,13 @@ __all__ = ["inside_svg", "page_svg", "print_svg"]
 
 
 def page_svg(
-    picture: Frame, *, figure: str, title: str, description: str, shares: Shares | None = None, rows: bool = False
+    picture: Frame,
+    *,
+    figure: str,
+    title: str,
+    description: str,
+    shares: Shares | None = None,
+    rows: bool | Container[str] = False,
 ) -> str:
     """Inline SVG for a page.
 
@@ -25,7 +33,7 @@ def page_svg(
         title: its name.
         description: a sentence in its place.
         shares: numbers for tooltips and shades.
-        rows: whether the page has a node table, to which the names of operators then lead.
+        rows: whether the page has a node table, to which the names of operators then lead; or which paths have a row.
     """
     return "".join(Writer(figure, shares, rows=rows).document(picture, title, description))
 

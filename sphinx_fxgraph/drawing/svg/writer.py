@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from xml.sax.saxutils import escape, quoteattr
 
 from sphinx_fxgraph.diff import SIGNS
@@ -57,10 +57,10 @@ class Writer:
     Args:
         figure: what ids start with.
         shares: what the parts have of the whole, for tooltips and shades.
-        rows: whether there is a node table, so that the names of operators can lead to its rows.
+        rows: whether there is a node table, so that the names of operators can lead to its rows; or which have a row.
     """
 
-    def __init__(self, figure: str, shares: Shares | None = None, *, rows: bool = False) -> None:
+    def __init__(self, figure: str, shares: Shares | None = None, *, rows: bool | Container[str] = False) -> None:
         self.figure, self.shares, self.rows = figure, shares, rows
 
     def style(self, classes: str) -> dict[str, object]:
@@ -78,6 +78,10 @@ class Writer:
     def joins(self, line: Line) -> dict[str, object]:
         """The attributes that tell what an edge joins: names within the module around it, empty for that module."""
         return {"data_from": line.source, "data_to": line.target}
+
+    def has_row(self, path: str) -> bool:
+        """Whether there is a row for an operator."""
+        return self.rows if isinstance(self.rows, bool) else path in self.rows
 
     def row(self, path: str) -> dict[str, object]:
         """The attributes of a link to an operator's row in the node table."""
@@ -225,7 +229,7 @@ class Writer:
         for style, text in (("fxg-name", label.name), ("fxg-shape", label.shape)):
             if text:
                 y += 12
-                linked = self.rows and style == "fxg-name" and not label.closed
+                linked = style == "fxg-name" and not label.closed and self.has_row(drawn.path)
                 said = self.text(style, middle, y, ("", text))
                 yield tag("a", **self.row(drawn.path)) + said + "</a>" if linked else said
         if label.chips:
