@@ -43,6 +43,35 @@ def right() -> Record:
     return record_spec(GraphSpec.parse("zoo.two_inputs.TwoInputs", "(1, 3, 16, 16), (1, 2, 8, 8)"))
 
 
+class Cache:
+    """Keys that a model keeps, and how many it may keep at most, in an object of its own."""
+
+    def __init__(self, width: torch.Tensor) -> None:
+        self.width, self.layers = width, [self]
+        self.keys: dict[str, torch.Tensor] = {}
+
+
+class Caching(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> dict[str, object]:
+        cache = Cache(torch.tensor(4))
+        cache.keys["first"] = x + 1
+        return {"out": x * 2, "cache": cache}
+
+
+def test_tensors_in_objects_are_outputs_and_what_a_model_makes_of_nothing_needs_no_input() -> None:
+    from comparison import differences
+    from facts import plain_forward
+
+    from sphinx_fxgraph.capture.recording import record_model
+
+    model, x = Caching(), torch.ones(2, 3)
+    facts, record = plain_forward(model, (x,), {}), record_model(model, (x,), {})
+    assert facts.outputs == ("f32[2, 3]", "i64[]", "f32[2, 3]")
+    assert differences(record, facts, model) == []
+    lost = changed(record, "add", inputs=())
+    assert differences(lost, facts, model) == ["1 outputs not reached from an input, first add"]
+
+
 def changed(record: Record, name: str, **fields: Any) -> Record:
     """The record with one node of its root changed."""
     root = record.bodies[record.root]

@@ -112,30 +112,44 @@ def _parameters(record: Record, facts: Facts) -> Iterator[str]:
 # -- edges
 
 
+_LOOSE, _MADE, _REACHED = range(3)
+_FACTORIES = frozenset({"arange", "empty", "eye", "full", "linspace", "ones", "rand", "randn", "tensor", "zeros"})
+"""Operators that make a tensor of nothing. A link that was lost ends at a constant."""
+
+
 def _unreached(record: Record) -> Iterator[str]:
-    """The outputs of the model that no path along the edges leads to from an input."""
-    memo: dict[tuple[str, tuple[bool, ...]], tuple[bool, ...]] = {}
+    """The outputs of the model that come neither from an input, by a path along the edges, nor from nothing.
+
+    A model may make a tensor itself, as the width of a window in a cache.
+    """
+    memo: dict[tuple[str, tuple[int, ...]], tuple[int, ...]] = {}
     last = record.bodies[record.root].nodes[-1]
 
-    def reached(name: str, given: tuple[bool, ...]) -> dict[str, tuple[bool, ...]]:
-        """For each node of a body, which of its outputs come from an input of the model."""
+    def reached(name: str, given: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
+        """For each node of a body, where each of its outputs comes from."""
         known = {"": given}
         for node in record.bodies[name].nodes:
             arriving = tuple(known[value.node][value.output] for value in node.inputs)
-            known[node.name] = (
-                leaving(node.body, arriving) if node.body else (node.op == "placeholder" or any(arriving),)
-            )
+            known[node.name] = leaving(node.body, arriving) if node.body else (_source(node, arriving),)
         return known
 
-    def leaving(name: str, given: tuple[bool, ...]) -> tuple[bool, ...]:
+    def leaving(name: str, given: tuple[int, ...]) -> tuple[int, ...]:
         if (name, given) not in memo:
             known = reached(name, given)
             memo[name, given] = tuple(known[value.node][value.output] for value in record.bodies[name].outputs)
         return memo[name, given]
 
     known = reached(record.root, ())
-    loose = [value.node for value in last.inputs if not known[value.node][value.output]]
+    loose = [value.node for value in last.inputs if known[value.node][value.output] == _LOOSE]
     if loose:
         yield f"{len(loose)} outputs not reached from an input, first {loose[0]}"
     elif last.op == "output" and last.outputs and not last.inputs:
         yield "no edge leads to the output"
+
+
+def _source(node: Node, arriving: tuple[int, ...]) -> int:
+    """Where the result of an operator comes from."""
+    if node.op == "placeholder" or _REACHED in arriving:
+        return _REACHED
+    is_made = node.kind in _FACTORIES if not arriving else _LOOSE not in arriving
+    return _MADE if is_made else _LOOSE

@@ -6,8 +6,9 @@ The hooks are torch's global ones, so that a module that is registered nowhere i
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import FunctionType, ModuleType
 from typing import Any
 
 import torch
@@ -78,17 +79,24 @@ def paths_of(model: nn.Module) -> dict[int, str]:
     return {id(module): path for path, module in model.named_modules()}
 
 
-def tensors_in(value: object) -> Iterator[str]:
-    """The tensors in a result, whatever it is made of, in its own order."""
+def tensors_in(value: object, around: tuple[int, ...] = ()) -> Iterator[str]:
+    """The tensors in a result, whatever it is made of, in its own order; in an object that of its attributes."""
     if isinstance(value, torch.Tensor):
         dims = ", ".join(map(str, value.shape))
         yield f"{_SHORT.get(value.dtype, str(value.dtype).removeprefix('torch.'))}[{dims}]"
-    elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from tensors_in(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from tensors_in(item)
-    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-        for entry in dataclasses.fields(value):
-            yield from tensors_in(getattr(value, entry.name, None))
+    elif id(value) not in around:  # an object may lead back to itself
+        for item in _parts(value):
+            yield from tensors_in(item, (*around, id(value)))
+
+
+def _parts(value: object) -> Iterable[object]:
+    """What a value is made of: a cache of keys and values, for example, is an object with a list of objects."""
+    if isinstance(value, Mapping):
+        return value.values()
+    if isinstance(value, list | tuple):
+        return value
+    if isinstance(value, type | nn.Module | ModuleType | FunctionType | torch.Generator):
+        return ()
+    if dataclasses.is_dataclass(value):
+        return [getattr(value, entry.name, None) for entry in dataclasses.fields(value)]
+    return getattr(value, "__dict__", {}).values()
