@@ -545,3 +545,64 @@ def test_every_tracer_on_every_device(package: Callable[[str, str], None], trace
     assert len({made.output for made in records}) == 1
     assert "bf16" in records[0].output
     assert records[0].bodies == records[1].bodies == records[2].bodies
+
+
+LADDER = """
+import torch
+from torch import nn
+
+class Asks(nn.Module):
+    '''A constructor or a forward that no tensor without values will do for.'''
+
+    def __init__(self, size, at):
+        super().__init__()
+        self.weight, self.at = nn.Parameter(torch.empty(size, 4)), at
+        if at == "build" and self.weight.is_meta:
+            raise RuntimeError("a table on meta")
+
+    def forward(self, x):
+        if self.at == "run" and self.weight.is_meta:
+            raise RuntimeError("a table on meta")
+        if self.at == "always":
+            raise RuntimeError("a table anywhere")
+        return x @ self.weight[:4]
+"""
+
+
+@pytest.mark.parametrize(
+    ("size", "at", "asked", "ends"),
+    [
+        (3_000_000, "never", "auto", "meta"),
+        (10, "never", "auto", "cpu"),
+        (3_000_000, "build", "auto", "cpu"),
+        (3_000_000, "run", "auto", "cpu"),
+        (2**43, "never", "auto", "meta"),
+        (2**43, "build", "auto", "fake"),
+        (2**43, "run", "auto", "fake"),
+        (3_000_000, "run", "meta", "RuntimeError: a table on meta"),
+        (2**43, "build", "cpu", "RuntimeError: netpkg.ladder.Asks needs more memory than there is"),
+        (2**43, "always", "auto", "RuntimeError: a table anywhere"),
+        (3_000_000, "always", "auto", "RuntimeError: a table anywhere"),
+    ],
+)
+def test_the_first_device_that_a_model_works_on(
+    package: Callable[[str, str], None], size: int, at: str, asked: str, ends: str
+) -> None:
+    from sphinx_fxgraph.capture.recording import record_spec
+
+    package("ladder.py", LADDER)
+    ran: list[str] = []
+
+    def look(_module: nn.Module, args: tuple[torch.Tensor, ...]) -> None:
+        (x,) = args
+        ran.append("meta" if x.is_meta else "cpu" if type(x) is torch.Tensor else "fake")
+
+    hook = nn.modules.module.register_module_forward_pre_hook(look)
+    try:
+        record = record_spec(GraphSpec.parse(f"netpkg.ladder.Asks({size}, {at!r})", "f32[2, 4]", device=asked))
+    finally:
+        hook.remove()
+    if record.failure:
+        assert f"{record.failure.type}: {record.failure.message}".startswith(ends)
+    else:
+        assert (record.output, ran[-1]) == ("f32[2, 4]", ends)

@@ -8,6 +8,7 @@ import gc
 import importlib
 import importlib.util
 import platform
+import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -26,7 +27,7 @@ from sphinx_fxgraph.capture.measures.extras import pooled
 from sphinx_fxgraph.capture.measures.probe import ProbeError, probe
 from sphinx_fxgraph.capture.measures.totals import measure, run_totals
 from sphinx_fxgraph.capture.model.arguments import ArgumentError, copied
-from sphinx_fxgraph.capture.model.build import Built, build
+from sphinx_fxgraph.capture.model.build import LADDER, Built, build
 from sphinx_fxgraph.capture.model.faked import faked
 from sphinx_fxgraph.capture.model.untouched import alone, seed, untouched
 from sphinx_fxgraph.capture.model.unwrapped import eagerly, unwrapped
@@ -39,7 +40,7 @@ from sphinx_fxgraph.sources import class_files, depends_on
 from sphinx_fxgraph.spec import Call, GraphSpec, parse_target
 
 _MOST_REAL_BYTES = 4 << 30
-"""A model with more parameters is not built for real when it fails on meta: that would end the process."""
+"""A model with more parameters is not built for real when it fails on meta: that could end the process."""
 
 _FEW = 8_000_000
 """Parameters and buffers of a small model: 32 MB of them."""
@@ -47,51 +48,57 @@ _LITTLE_WORK = 10**11
 
 
 def record_spec(spec: GraphSpec) -> Record:
-    """The record of a spec. What the model's code does wrong is a `Failure` in it.
+    """The record of a spec, of the first device that the model works on. What its code does wrong is a `Failure` in it.
 
-    A small model is run for real, since the first operator on meta may cost seconds of imports. A model that was built
-    on meta and cannot run there is built and run once more for real, or if it is too large with fake tensors.
+    A model that was built on meta and cannot run there is built and run once more for real, and one for which memory
+    does not last then with fake tensors. If they fail too the record tells what failed before.
     """
-    try:
-        built = _built(spec)
-        once = spec.network  # what is downloaded is downloaded once
-        if built.device == "meta" and spec.device == "auto" and not once and _is_small(built):
-            with contextlib.suppress(CaptureError):  # it cannot be built for real
-                built = build(replace(spec, device="cpu"))
-        record = _record_built(built, spec)
-        if record.failure and built.device == "meta" and spec.device == "auto" and _is_about_meta(record.failure):
-            record = _off_meta(spec, record.totals.bytes)
-    except CaptureError as error:
-        return _failed(spec, error)
-    return record
-
-
-def _built(spec: GraphSpec) -> Built:
-    """The model, with fake tensors where it can be built for real alone and is too large for that."""
-    try:
-        return build(spec)
-    except CaptureError as error:
-        if error.stage != "limit" or spec.device != "auto":
-            raise
-        with contextlib.suppress(CaptureError):
-            return build(replace(spec, device="fake"))
-        raise
-
-
-def _off_meta(spec: GraphSpec, size: int) -> Record:
-    """The record of a model that needs values: for real, or where memory does not last with fake tensors."""
-
-    def tried(device: str) -> Record:
+    told: Record | None = None
+    left: Sequence[str] = LADDER[spec.device]
+    while left:
         try:
-            return _record_built(build(replace(spec, device=device)), spec)
+            built = _built(spec, left)
+            device, record = built.device, _record_built(built, spec)
         except CaptureError as error:
-            return _failed(spec, error)
+            device, record = ("cpu" if "cpu" in left else left[-1]), _failed(spec, error)
+        if told is None or not (record.failure and device == "fake"):
+            told = record
+        left = _left(left, device, record)
+    assert told is not None
+    return told
 
-    real = tried("cpu") if size <= _MOST_REAL_BYTES else None
-    if real and not (real.failure and real.failure.lacks_memory):
-        return real
-    fake = tried("fake")
-    return real if real and fake.failure else fake
+
+def _built(spec: GraphSpec, devices: Sequence[str]) -> Built:
+    """The model; a small one for real, since the first operator on meta may cost seconds of imports."""
+    built = build(spec, devices)
+    once = spec.network  # what is downloaded is downloaded once
+    if built.device == "meta" and "cpu" in devices and not once and _is_small(built):
+        with contextlib.suppress(CaptureError):  # it cannot be built for real
+            return build(spec, ("cpu",))
+    return built
+
+
+def _left(devices: Sequence[str], device: str, record: Record) -> Sequence[str]:
+    """The devices that are worth a try after a model has run, or has failed, on one of them."""
+    left = devices[devices.index(device) + 1 :]
+    if record.failure is None:
+        return ()
+    if device == "cpu":
+        return left if record.failure.lacks_memory else ()
+    if not _is_about_meta(record.failure):
+        return ()
+    return left if record.totals.bytes <= _most_real_bytes() else tuple(each for each in left if each != "cpu")
+
+
+def _most_real_bytes() -> int:
+    """Of parameters and buffers; in a process that has a limit to run out of memory is an error, and not the end."""
+    if sys.platform == "linux":
+        import resource
+
+        limit, _ = resource.getrlimit(resource.RLIMIT_DATA)
+        if limit != resource.RLIM_INFINITY:
+            return limit
+    return _MOST_REAL_BYTES
 
 
 def _is_small(built: Built) -> bool:

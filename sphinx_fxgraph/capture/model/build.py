@@ -1,4 +1,4 @@
-"""From a spec to a model and to what it is called with: on meta first, for real if it must.
+"""From a spec to a model and to what it is called with: on meta first, for real if it must (see `LADDER`).
 
 On the meta device tensors have a shape and no values, so that a model of any size is built in no time. A constructor
 that asks for values raises there, and is run again on the CPU.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,9 +39,11 @@ from sphinx_fxgraph.spec import (
     parse_target,
 )
 
-__all__ = ["Built", "CaptureError", "build", "resolve"]
+__all__ = ["LADDER", "Built", "CaptureError", "build", "resolve"]
 
-_DEVICES = {"auto": ("meta", "cpu"), "meta": ("meta",), "cpu": ("cpu",), "fake": ("fake",)}
+LADDER = {"auto": ("meta", "cpu", "fake"), "meta": ("meta",), "cpu": ("cpu",), "fake": ("fake",)}
+"""The devices that are tried one after the other, by what a spec asks for: without values, for real, and where memory
+does not last for that with tensors that only say they have values."""
 
 
 @dataclass(frozen=True)
@@ -85,20 +87,28 @@ class Built:
         return resolve(tree.function if isinstance(tree, Call) else tree) if tree else None
 
 
-def build(spec: GraphSpec) -> Built:
+def build(spec: GraphSpec, devices: Sequence[str] = ()) -> Built:
     """The model of a spec, on the first device that its constructor works on.
 
+    Args:
+        spec: the spec.
+        devices: the rungs of its ladder that are left, where not all are.
+
     Raises:
-        CaptureError: stage ``import`` or ``build``.
+        CaptureError: stage ``import`` or ``build``; ``limit`` where memory does not last.
     """
-    *first, last = _DEVICES[spec.device]
-    for device in first:
+    error: CaptureError | None = None
+    for device in devices or LADDER[spec.device]:
+        if device == "fake" and error is not None and error.stage != "limit":
+            break  # it would end there with the same error
         try:
             return _build_on(device, spec)
-        except CaptureError as error:
-            if error.stage == "import":
+        except CaptureError as raised:
+            if raised.stage == "import":
                 raise
-    return _build_on(last, spec)
+            error = error if error is not None and device == "fake" else raised
+    assert error is not None
+    raise error
 
 
 def _build_on(device: str, spec: GraphSpec) -> Built:
