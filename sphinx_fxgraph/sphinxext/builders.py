@@ -116,7 +116,10 @@ class WarmBuilder(_CacheBuilder):
             for path in run.store.prune(run.specs.values()):
                 print(f"removed {path.name}, which no page uses")
         failed = {use.spec_id for use in uses if use.expect != "error" and _failed(run.record(use.spec_id))}
-        told = f"; {len(failed)} failed, as the warnings say" if failed else ""
+        failed |= mine & run.troubles.keys()  # an old record is there, but no new one
+        told = f"; {len(failed)} could not be captured, as the warnings say" if failed else ""
+        if failed and (why := batch.cannot(run.config)):
+            print(f"nothing is captured here, since {why}")
         print(f"{len(mine) - len(failed)} of {len(mine)} graphs are in {_near(run.store.folder)}{told}")
         return not failed and not run.store.complaints
 

@@ -153,6 +153,10 @@ def test_what_is_stale_is_shown_and_told_with_what_changed(site: Site, bare: str
     built = site.html("out", python=bare, PATH="")
     assert built.errors.count("shown as it was captured before: net.py changed [fxgraph.cache]") == 2
     assert built.errors.count("WARNING") == 2
+    warmed = site.run("sphinx_fxgraph", "warm", "-q", ".", python=bare, PATH="")
+    assert warmed.status == 1
+    assert "nothing is captured here, since torch is not installed here" in warmed.output
+    assert "0 of 2 graphs are in _graphs" in warmed.output
     assert (site.folder / "out/html/index.html").read_text(encoding="utf-8").count("<svg") == 2
 
 
@@ -286,7 +290,7 @@ def test_a_capture_that_fails_fails_warm_unless_it_shall(site: Site) -> None:
     assert done.status == 1
     assert done.errors.count("WARNING") == 1
     assert "net.Net(-8): The model cannot be built" in done.errors
-    assert "2 of 3 graphs are in _graphs; 1 failed" in done.output
+    assert "2 of 3 graphs are in _graphs; 1 could not be captured" in done.output
     checked = site.fxgraph("check", ".", "-q")  # of a cache that is up to date, but of which a build would warn
     assert checked.status == 1
     assert checked.errors == done.errors
