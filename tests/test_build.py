@@ -533,6 +533,35 @@ def test_fake_tensors_say_that_they_are_on_the_cpu(package: Callable[[str, str],
     assert (tuple(result.shape), result.dtype) == ((2, 2), torch.bfloat16)
 
 
+CASTS = """
+import torch
+from torch import nn
+
+class Casts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm, self.head, self.tied = nn.LSTM(3, 4), nn.Linear(4, 4), nn.Linear(4, 4)
+        self.tied.weight = self.head.weight
+        self.to(torch.float64)
+
+    def forward(self, x):
+        x, _ = self.lstm(x)
+        return self.tied(self.head(x)).to(torch.float32)
+"""
+
+
+def test_a_constructor_may_cast_modules_of_fake_tensors(package: Callable[[str, str], None]) -> None:
+    from sphinx_fxgraph.capture.recording import record_spec
+
+    package("casts.py", CASTS)
+    fake, real = (
+        record_spec(GraphSpec.parse("netpkg.casts.Casts", "f64[2, 1, 3]", device=device)) for device in ("fake", "cpu")
+    )
+    assert (fake.failure, real.failure) == (None, None)
+    assert (fake.output, fake.totals, fake.ties) == (real.output, real.totals, {"tied.weight": "head.weight"})
+    assert fake.totals.dtypes == {"f64": 144 + 16 + 8}
+
+
 @pytest.mark.parametrize("tracer", ["auto", "symbolic", "observed", "export", "autograd"])
 def test_every_tracer_on_every_device(package: Callable[[str, str], None], tracer: str) -> None:
     from sphinx_fxgraph.capture.recording import record_spec

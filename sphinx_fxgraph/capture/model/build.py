@@ -18,7 +18,7 @@ from torch import nn
 from torch.utils import _pytree as pytree  # what torch.fx itself uses for nested values
 
 from sphinx_fxgraph.capture.errors import CaptureError, Stage, failed_call, suggestion
-from sphinx_fxgraph.capture.model.devices import Place, cast_model
+from sphinx_fxgraph.capture.model.devices import Place
 from sphinx_fxgraph.capture.model.inputs import told
 from sphinx_fxgraph.capture.model.resolve import resolve
 from sphinx_fxgraph.spec import (
@@ -129,7 +129,7 @@ def _build_on(device: str, spec: GraphSpec) -> Built:
     model.train(spec.mode == "train")
     if spec.dtype:
         with place.running():
-            cast_model(model, getattr(torch, DTYPES[spec.dtype]), fake=device == "fake")
+            model.to(dtype=getattr(torch, DTYPES[spec.dtype]))
     return Built(spec, model, place, names)
 
 

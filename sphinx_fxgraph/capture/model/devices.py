@@ -7,13 +7,15 @@ model that mixes its tensors with tensors of the CPU.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import nn
 from torch.utils import _pytree as pytree  # what torch.fx itself uses for nested values
+
+from sphinx_fxgraph.capture.tracers.patches import Patch, patched
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,10 @@ class Place:
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
         """Run a model that was made here."""
-        with self.mode or contextlib.nullcontext():
+        if self.mode is None:
+            yield
+            return
+        with self.mode, patched([Patch(nn.Module, "_apply", _applied)]):
             yield
 
     @contextlib.contextmanager
@@ -55,18 +60,19 @@ class Place:
         return pytree.tree_map_only(torch.Tensor, move, values)
 
 
-def cast_model(model: nn.Module, dtype: torch.dtype, fake: bool) -> None:
-    """Cast a model; of one that is fake each tensor by itself, as `nn.Module.to` cannot swap fake ones."""
-    if not fake:
-        model.to(dtype=dtype)
-        return
+def _applied(module: nn.Module, function: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> nn.Module:
+    """What ``to``, ``half`` and the like do with a module, as `nn.Module._apply`, which cannot swap fake tensors."""
     done: dict[torch.Tensor, torch.Tensor] = {}  # a tensor that is shared stays shared
-    for module in model.modules():
-        for tensors in (module._parameters, module._buffers):
+    for each in module.modules() if recurse else [module]:
+        for tensors in (each._parameters, each._buffers):
             for name, tensor in tensors.items():
-                if tensor is not None and (tensor.is_floating_point() or tensor.is_complex()):
-                    if tensor not in done:
-                        new = tensor.detach().to(dtype)
-                        is_parameter = isinstance(tensor, nn.Parameter)
-                        done[tensor] = nn.Parameter(new, tensor.requires_grad) if is_parameter else new
-                    tensors[name] = done[tensor]  # type: ignore[assignment]  # a parameter among parameters
+                if tensor is None:
+                    continue
+                if tensor not in done:
+                    new = function(tensor.detach())
+                    is_parameter = isinstance(tensor, nn.Parameter)
+                    done[tensor] = nn.Parameter(new, tensor.requires_grad) if is_parameter else new
+                tensors[name] = done[tensor]  # type: ignore[assignment]  # a parameter among parameters
+        if isinstance(each, nn.RNNBase):
+            each._init_flat_weights()  # which it holds beside its parameters
+    return module
