@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import torch
@@ -37,6 +38,33 @@ class MadeInForward(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         y: Tensor = nn.Softmax(-1)(nn.ReLU()(x))
         return y
+
+
+@case("x; relu(x); relu@2(relu); softmax(relu@2); softmax_1(softmax); output(softmax_1)", x)
+class MadeAgain(nn.Module):
+    """Makes modules for each call: one like the one before, and one of another setting."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        for _ in range(2):
+            x = nn.ReLU()(x)
+        for dim in (-1, 0):
+            x = nn.Softmax(dim)(x)
+        return x
+
+
+@case("x; first(x); sin(first); second(x); add(sin, second); output(add)", x, traced=True)
+class Threads(nn.Module):
+    """Two branches in a pool of one thread."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        with ThreadPoolExecutor(1) as pool:
+            first = pool.submit(lambda: self.first(x).sin())
+            (second,) = pool.map(self.second, [x])
+        return first.result() + second
 
 
 class Through(nn.Module):

@@ -22,6 +22,8 @@ class Attributes:
         """Modules that the model calls but does not know as its own, by the path that stands for them."""
         self.strays: set[str] = set()
         """Those of them that a model should have registered: kept in a list, or with parameters that nothing trains."""
+        self._made_again: list[nn.Module] = []
+        """Kept, so that their identity stays their own."""
         self._modules: dict[int, str] = {}
         self._tensors: dict[int, tuple[torch.Tensor, str, str]] = {}
         self._add(model, "")
@@ -50,7 +52,12 @@ class Attributes:
         """
         if id(module) not in self._modules:
             found = _found(module, callers)
-            path = self._free(found or join(callers[-1][0], type(module).__name__.lower()))
+            path = found or join(callers[-1][0], type(module).__name__.lower())
+            if not found and _is_like(module, self.unregistered.get(path)):
+                self._modules[id(module)] = path
+                self._made_again.append(module)
+                return path
+            path = self._free(path)
             if found or next(module.parameters(), None) is not None:
                 self.strays.add(path)
             self._add(module, path)
@@ -62,6 +69,12 @@ class Attributes:
         taken = {*self.unregistered, *self._modules.values()}
         names = (f"{path}_{number}" if number else path for number in itertools.count())
         return next(name for name in names if name not in taken)
+
+
+def _is_like(module: nn.Module, other: nn.Module | None) -> bool:
+    """Whether a module that was made for one call is another one's like: no more than an operator with its settings."""
+    held = (*module.parameters(), *module.buffers(), *module.children())
+    return type(module) is type(other) and not held and repr(module) == repr(other)
 
 
 def _tensors(module: nn.Module) -> Iterator[tuple[str, torch.Tensor, str]]:

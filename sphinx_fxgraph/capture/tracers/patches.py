@@ -7,6 +7,7 @@ import functools
 import sys
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple, Protocol
 
 import torch
@@ -96,6 +97,7 @@ def patches(observer: Observer) -> list[Patch]:
         *_wrapped_functions(observer),
         *_scripts(observer),
         *_transforms(observer),
+        Patch(ThreadPoolExecutor, "submit", _here(ThreadPoolExecutor.submit, _at_once)),
         Patch(nn.Parameter, "__new__", staticmethod(_here(nn.Parameter.__new__, new_parameter))),
     ]
 
@@ -191,6 +193,16 @@ def _scripts(observer: Observer) -> Iterator[Patch]:
         return observer.call_opaque(source, functools.partial(script, function), args, kwargs)
 
     yield Patch(torch.jit.ScriptFunction, "__call__", _here(script, scripted))
+
+
+def _at_once(_executor: Any, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+    """A task for a pool of threads runs here and now: what others do is not written down."""
+    future: Future[Any] = Future()
+    try:
+        future.set_result(function(*args, **kwargs))
+    except Exception as error:  # noqa: BLE001 - whoever asks for the result gets it
+        future.set_exception(error)
+    return future
 
 
 _TRANSFORMS = (
