@@ -96,11 +96,13 @@ def inputs(kind: str) -> list[str]:
     config = config_of(kind)
     models = MODEL_MAPPING[cls]
     model = models[0] if isinstance(models, tuple) else models
-    names = set(inspect.signature(model.forward).parameters)
+    parameters = inspect.signature(model.forward).parameters
+    names = set(parameters)
     main = model.main_input_name
-    extra = ""
+    needed = [name for name in names if name.endswith("_input_ids") and parameters[name].default is inspect._empty]
+    extra = "".join(f", {name}=i64[1, 16] < 1000" for name in sorted(needed))
     if "decoder_input_ids" in names:
-        extra = f", decoder_input_ids={_ids(config)}"
+        extra += f", decoder_input_ids={_ids(config)}"
     texts = []
     if "input_ids" in names:
         pixels = [f", pixel_values={text}" for text in _pixels(config)] if "pixel_values" in names else []
@@ -115,7 +117,43 @@ def inputs(kind: str) -> list[str]:
         texts += [f"input_features=f32[1, {bins}, 3000]{extra}", f"input_features=f32[1, 100, {bins}]{extra}"]
     if "past_values" in names:
         texts += [f"past_values=f32[1, {_dim(config, 'context_length', 32)}, {_dim(config, 'num_input_channels', 1)}]"]
+    texts += _more(config, names, texts)
     return list(dict.fromkeys(texts)) or ["1, 3, 224, 224"]
+
+
+def _more(config: PretrainedConfig, names: set[str], texts: list[str]) -> Iterator[str]:
+    """What takes several inputs that must fit each other."""
+    sounds = [text for text in texts if text.startswith(("input_values", "input_features"))]
+    if "input_features" in names:
+        sounds.append("input_features=f32[1, 1, 1001, 64]")  # a spectrogram as an image
+        yield sounds[-1]
+    if "input_features_mask" in names:
+        frames = (text.partition("]")[0].rpartition(", ")[2] for text in sounds)
+        yield from (
+            f"{text}, input_features_mask=1 <= i64[1, {count}] < 2" for text, count in zip(sounds, frames, strict=True)
+        )
+    if "input_ids" in names:
+        yield from (f"input_ids={_ids(config)}, {sound}" for sound in sounds)
+        token = getattr(config, "image_token_id", None) or getattr(config, "image_token_index", None)
+        if "pixel_values" in names and token:  # nothing but places for the image
+            places = f"input_ids={token} <= i64[1, {{}}] < {token + 1}, pixel_values={_pixels(config)[0]}"
+            yield from (places.format(count) for count in _image_tokens(config))
+    if "grid_thw" in names:  # four times four times four patches, each a row
+        size = _dim(config, "in_channels", _dim(config, "num_channels", 3)) * _dim(config, "patch_size", 14) ** 2
+        rows = f"f32[64, {size * _dim(config, 'temporal_patch_size', 1)}]"
+        name = "pixel_values" if "pixel_values" in names else "hidden_states"
+        yield f"{name}={rows}, grid_thw=4 <= i64[1, 3] < 5"
+    if {"query_embeds", "encoder_hidden_states"} <= names:
+        width = _dim(config, "encoder_hidden_size", 768)
+        yield f"query_embeds=f32[1, 8, {_dim(config, 'hidden_size', 768)}], encoder_hidden_states=f32[1, 16, {width}]"
+
+
+def _image_tokens(config: PretrainedConfig) -> list[int]:
+    """How many tokens an image may be: as the configuration says, or one for each patch."""
+    inner = getattr(config, "vision_config", config)
+    side = _dim(inner, "image_size", 224) // _dim(inner, "patch_size", 16)
+    told = (_dim(config, name, 0) for name in ("num_query_tokens", "image_seq_length", "mm_tokens_per_image"))
+    return [count for count in (*told, side**2, side**2 + 1, side**2 // 4) if count]
 
 
 def _ids(config: PretrainedConfig) -> str:
