@@ -60,6 +60,7 @@ class Run:
     def __post_init__(self) -> None:
         self._stored = functools.lru_cache(_RECENT)(lambda key: self.store.record(self.specs[key]))
         self._headed = functools.lru_cache(None)(lambda key: self.store.head(self.specs[key]))
+        self._outlined = functools.lru_cache(None)(lambda key: self.store.outline(self.specs[key]))
         self._pictured = functools.lru_cache(_RECENT)(self._job)
 
     @property
@@ -82,7 +83,7 @@ class Run:
 
     def outline(self, key: str) -> Record | Outline | None:
         """The same with what is in the graph, but not what it is, where that saves time."""
-        return self.store.outline(self.specs[key]) if key in self.settled else self.record(key)
+        return self._outlined(key) if key in self.settled else self.record(key)
 
     def seal(self, key: str) -> str:
         """A digest of what is known of the model, from the bytes of its files: nothing of them is understood.
