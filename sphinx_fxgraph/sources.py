@@ -265,10 +265,11 @@ def _owners(site: str) -> Mapping[str, Sequence[importlib.metadata.Distribution]
     """The distributions in a folder by the top-level names they install."""
     owners = defaultdict(list)
     for distribution in importlib.metadata.distributions(path=[site]):
-        names = (distribution.read_text("top_level.txt") or "").split() or [
-            re.split("[/.,]", line)[0] for line in (distribution.read_text("RECORD") or "").splitlines()
-        ]
-        for name in set(names):
+        names = set((distribution.read_text("top_level.txt") or "").split())
+        if not names:
+            tops = {line.partition("/")[0] for line in (distribution.read_text("RECORD") or "").splitlines()}
+            names = {re.split("[.,]", top)[0] for top in tops}
+        for name in names:
             owners[name].append(distribution)
     return owners
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -66,6 +67,10 @@ def _peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
+_COMPILE = "import torchview, sphinx_fxgraph.capture.recording, sphinx_fxgraph.capture.tracers.auto"
+"""As `pip` does for what it installs; that is no part of a capture."""
+
+
 def apart(name: str, tool: str) -> dict[str, Any]:
     """The same in a process of its own."""
     command = [sys.executable, __file__, "--one", name, tool]
@@ -86,6 +91,8 @@ def main() -> int:
         return 0
     from configs import CONFIGS
 
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    subprocess.run([sys.executable, "-c", _COMPILE], check=True)
     beside = [apart(BESIDE, tool) for tool in TOOLS]
     rows = beside + [apart(name, TOOLS[0]) for name in CONFIGS if name != BESIDE]
     if asked.out:

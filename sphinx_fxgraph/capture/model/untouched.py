@@ -96,7 +96,7 @@ class _Saved:
 
     def restore(self) -> None:
         for value, content in self._kept:
-            if not _same(value, content):
+            if (value or content) and not _same(value, content):  # most are empty
                 value.clear()
                 value.extend(content) if isinstance(value, list) else value.update(content)
 
@@ -106,8 +106,8 @@ _CONTAINERS = dict, list, set
 
 def _same(value: Any, content: Any) -> bool:
     """Whether a dict, list or set has the very objects that a copy has."""
-    if len(value) != len(content) or not content:
-        return len(value) == len(content)
+    if len(value) != len(content):
+        return False
     if isinstance(value, set):
         return set(map(id, value)) == set(map(id, content))
     keys = all(map(operator.is_, value, content))

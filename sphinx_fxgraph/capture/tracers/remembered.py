@@ -25,8 +25,9 @@ _SHARE = frozenset({"_unsafe_view", "lift_fresh", "lift"})
 """What a result may share with an argument though the schema does not say so."""
 
 _MOST = 10_000
-_known: dict[object, Any] = {}
-"""Of at most so many calls: for a model's run, the replay of its graph, and the model's next call."""
+_results: dict[object, object] = {}
+_calls: dict[object, Known] = {}
+"""Of at most so many operators and functions: for a model's run, the replay of its graph, and the model's next call."""
 
 _META = torch.device("meta")
 
@@ -62,8 +63,7 @@ def key_of(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
 
 def known(key: object) -> Known | None:
     """What a call does, if one like it was seen."""
-    found: Known | None = _known.get(key)
-    return found
+    return _calls.get(key)
 
 
 def learn(key: object, known: Known, result: Any, given: Iterable[torch.Tensor]) -> None:
@@ -73,7 +73,7 @@ def learn(key: object, known: Known, result: Any, given: Iterable[torch.Tensor])
     with contextlib.suppress(_UnknownError, RuntimeError):
         if found and len(storages) == len({storage_of(tensor) for tensor in given}) + len(found):
             known = known._replace(made=_key(result))
-    _remember(key, known)
+    _remember(_calls, key, known)
 
 
 def run(operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -83,18 +83,18 @@ def run(operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     key = _call_key(operator, args, kwargs)
     if key is None:
         return operator(*args, **kwargs)
-    if key in _known:
-        return _made(_known[key])
+    if key in _results:
+        return _made(_results[key])
     result = operator(*args, **kwargs)
     with contextlib.suppress(_UnknownError, RuntimeError):
-        _remember(key, _key(result))
+        _remember(_results, key, _key(result))
     return result
 
 
-def _remember(key: object, known: object) -> None:
-    if len(_known) >= _MOST:
-        _known.clear()
-    _known[key] = known
+def _remember(known: dict[object, Any], key: object, value: object) -> None:
+    if len(known) >= _MOST:
+        known.clear()
+    known[key] = value
 
 
 def _call_key(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:

@@ -79,7 +79,7 @@ class Watch(MacCounter):  # type: ignore[no-untyped-call]  # torch's class has n
 
     def call(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Run a function of torch's own on behalf of the node that is running; on meta once, and then by heart."""
-        outer, given = self.seen, list(_tensors((*args, *kwargs.values())))
+        outer, given = self.seen, list(_tensors((*args, *kwargs.values()) if kwargs else args))
         key = remembered.key_of(function, args, kwargs) if given else None  # without, it may be on any device
         if outer is None or key is None:
             return function(*args, **kwargs)
@@ -96,7 +96,9 @@ class Watch(MacCounter):  # type: ignore[no-untyped-call]  # torch's class has n
             if not seen.written and seen.read.keys() <= {id(tensor) for tensor in given}:
                 remembered.learn(key, known, result, given)
         outer.add(known.macs, known.extra_macs, known.random)
-        outer.read.update((id(tensor), tensor) for tensor in given if self._origins.of(tensor))
+        for tensor in given:
+            if self._origins.of(tensor):
+                outer.read[id(tensor)] = tensor
         return result
 
     def __torch_dispatch__(
