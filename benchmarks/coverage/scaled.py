@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from transformers import AutoModel, PretrainedConfig
+from transformers.initialization import no_init_weights
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 from transformers.models.auto.modeling_auto import MODEL_MAPPING, MODEL_MAPPING_NAMES
 
@@ -50,7 +51,8 @@ def build(kind: str) -> nn.Module:
 
 
 def _built(config: PretrainedConfig) -> nn.Module:
-    model: nn.Module = AutoModel.from_config(config)
+    with no_init_weights():  # the values of weights are in no graph, and most of the time
+        model: nn.Module = AutoModel.from_config(config)
     model.config.use_cache = False
     return model
 
