@@ -75,7 +75,7 @@ def _small(cls: type[PretrainedConfig], *, widths: bool = False) -> dict[str, An
         name: 2 for name in _LAYERS if isinstance(getattr(default, name, None), int) and getattr(default, name) > 2
     }
     if not widths:
-        most = {**dict.fromkeys(_EXPERTS, 8), **dict.fromkeys(_WIDTHS, 512), "vocab_size": _TOKENS}
+        most = {**dict.fromkeys(_EXPERTS, _experts(default)), **dict.fromkeys(_WIDTHS, 512), "vocab_size": _TOKENS}
         small |= {name: number for name, number in most.items() if _is_more(default, name, number)}
         if "vocab_size" in small:
             tokens = [name for name in default.to_dict() if "token_i" in name and _is_more(default, name, _TOKENS - 1)]
@@ -85,6 +85,12 @@ def _small(cls: type[PretrainedConfig], *, widths: bool = False) -> dict[str, An
         if isinstance(value, PretrainedConfig) and inner.__name__ != "AutoConfig":
             small[name] = {**value.to_diff_dict(), **_small(type(value), widths=widths)}
     return small
+
+
+def _experts(config: PretrainedConfig) -> int:
+    """How many are enough for those that a token is sent to, from several groups."""
+    groups, chosen = (getattr(config, name, None) or 1 for name in ("n_group", "num_experts_per_tok"))
+    return max(8, 4 * groups, chosen)
 
 
 def _is_more(config: PretrainedConfig, name: str, than: int) -> bool:

@@ -87,9 +87,9 @@ def measure(target: Target) -> Result:
 
 def _run(target: Target) -> tuple[GraphSpec, nn.Module, Facts]:
     """The first of the target's inputs that the model takes, on meta or for real, and what a plain run does with it."""
-    errors: list[Exception] = []
     candidates = target.candidates()
     for device in ("auto", "cpu"):
+        errors: list[Exception] = []  # what is said of the run for real is told
         built = None
         for inputs in candidates:
             spec = GraphSpec.parse(target.target, inputs, code=target.code, method=target.method)
