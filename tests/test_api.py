@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import gc
 import json
 import xml.etree.ElementTree as ET
 
@@ -96,3 +97,11 @@ def test_the_package_hands_the_names_on() -> None:
 def test_the_examples_in_the_docstrings_are_right() -> None:
     assert doctest.testmod(api).failed == 0
     assert doctest.testmod(api).attempted
+
+
+def test_the_garbage_collector_is_left_as_it_was() -> None:
+    before = gc.get_threshold(), gc.get_freeze_count()
+    model_record(Net(), torch.ones(1, 4), scale=torch.ones(1))
+    with pytest.raises(CaptureError):
+        model_record(Net(), torch.ones(1, 3), scale=torch.ones(1))
+    assert (gc.get_threshold(), gc.get_freeze_count()) == before

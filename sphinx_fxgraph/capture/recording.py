@@ -42,6 +42,9 @@ from sphinx_fxgraph.spec import Call, GraphSpec, parse_target
 _MOST_REAL_BYTES = 4 << 30
 """A model with more parameters is not built for real when it fails on meta: that could end the process."""
 
+_NEW_OBJECTS = 10_000
+"""So many make the garbage collector look for what can go."""
+
 _FEW = 8_000_000
 """Parameters and buffers of a small model: 32 MB of them."""
 _LITTLE_WORK = 10**11
@@ -190,14 +193,17 @@ def _collected() -> Iterator[None]:
 
     They would be looked through again and again, since a capture makes so many new ones.
     """
-    if gc.get_freeze_count():  # somebody else's
-        yield
-        return
-    gc.freeze()
+    before = gc.get_threshold()
+    frozen = gc.get_freeze_count()  # somebody else's
+    if not frozen:
+        gc.freeze()
+    gc.set_threshold(max(before[0], _NEW_OBJECTS) if before[0] else 0, *before[1:])
     try:
         yield
     finally:
-        gc.unfreeze()
+        gc.set_threshold(*before)
+        if not frozen:
+            gc.unfreeze()
 
 
 def _tried_with_fakes(
