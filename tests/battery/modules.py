@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import torch
@@ -50,21 +49,6 @@ class MadeAgain(nn.Module):
         for dim in (-1, 0):
             x = nn.Softmax(dim)(x)
         return x
-
-
-@case("x; first(x); sin(first); second(x); add(sin, second); output(add)", x, traced=True)
-class Threads(nn.Module):
-    """Two branches in a pool of one thread."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first, self.second = nn.Linear(4, 4), nn.Linear(4, 4)
-
-    def forward(self, x: Tensor) -> Tensor:
-        with ThreadPoolExecutor(1) as pool:
-            first = pool.submit(lambda: self.first(x).sin())
-            (second,) = pool.map(self.second, [x])
-        return first.result() + second
 
 
 class Through(nn.Module):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import torch
@@ -118,3 +119,18 @@ class Einsum(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return torch.einsum("ab,cb->ac", x, x)
+
+
+@case("x; first(x); sin(first); second(x); add(sin, second); output(add)", x, traced=True)
+class Threads(nn.Module):
+    """Two branches in a pool of one thread."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        with ThreadPoolExecutor(1) as pool:
+            first = pool.submit(lambda: self.first(x).sin())
+            (second,) = pool.map(self.second, [x])
+        return first.result() + second

@@ -108,8 +108,8 @@ class Recorder(TorchFunctionMode):
 
     def run(self, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Call the model, or a method of it."""
-        result = function(*args, **kwargs)
-        return list(result) if isinstance(result, Iterator) else result  # a generator runs while it is consumed
+        result = function(*args, **kwargs)  # a generator runs while it is consumed
+        return list(result) if isinstance(result, Iterator) else result
 
     def receives(self, arguments: Iterable[tuple[str, Any]]) -> None:
         """Placeholders for the arguments that hold tensors."""
@@ -131,8 +131,7 @@ class Recorder(TorchFunctionMode):
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         """A function of torch is called."""
-        kwargs = kwargs or {}
-        written = functions.written(func)
+        kwargs, written = kwargs or {}, functions.written(func)
         if self._watch.seen is not None:
             return func(*args, **kwargs) if written is None else self._watch.call(func, *args, **kwargs)
         if written is None:
@@ -143,9 +142,8 @@ class Recorder(TorchFunctionMode):
         if flow is not None:
             with self:
                 return flow(*args, **kwargs)
-        run = func
-        if functions.is_torchs(func, args, kwargs):
-            run = functools.partial(unseen, self._watch.call, func)
+        own = functions.is_torchs(func, args, kwargs)
+        run = functools.partial(unseen, self._watch.call, func) if own else func
         return self._node(
             written.op, written.target, run, args, kwargs, shown=written.arguments(args), reads=written.reads
         )
@@ -294,8 +292,7 @@ class Recorder(TorchFunctionMode):
             return result
         with self._watch.node():
             node = self._writer.add(op, target, *given, **self._here(op, marks))
-            hidden = self._hidden(node, seen, owner)
-            if hidden:
+            if hidden := self._hidden(node, seen, owner):
                 node.kwargs = {**node.kwargs, **hidden}
             if reads:
                 node.meta.update(outputs=(), result=type(result).__name__, macs=None)
@@ -312,8 +309,8 @@ class Recorder(TorchFunctionMode):
         return {"stack": self._stack, "marks": (*self.regions.marks(), *marks), **spot}
 
     def _gives(self, node: fx.Node, result: Any, seen: Seen) -> Any:
-        node.meta.update(macs=seen.macs or None, extra_macs=seen.extra_macs or None)
-        node.meta.update(inplace=bool(seen.written), random=seen.random)
+        node.meta.update(macs=seen.macs or None, extra_macs=seen.extra_macs or None, random=seen.random)
+        node.meta["inplace"] = bool(seen.written)
         result = self._writer.gives(node, result, seen.written)
         if self.regions.autocasts and any(tensor.is_meta for _, tensor in values.tensors(result)):
             raise NotOnMetaError("torch.autocast leaves tensors on the meta device as they are")
