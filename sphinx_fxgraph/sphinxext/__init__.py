@@ -5,19 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import sphinx_fxgraph
-from sphinx_fxgraph.sphinxext import (
-    assets,
-    batch,
-    builders,
-    config,
-    diff,
-    directives,
-    domain,
-    nodes,
-    table,
-    transforms,
-    zoo,
-)
+from sphinx_fxgraph.sphinxext import assets, config, domain, nodes
+from sphinx_fxgraph.sphinxext.building import batch, builders
+from sphinx_fxgraph.sphinxext.reading import diff, directives, table, zoo
+from sphinx_fxgraph.sphinxext.writing import transforms
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx

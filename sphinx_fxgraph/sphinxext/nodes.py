@@ -41,7 +41,9 @@ class fxgraph_nodes(nodes.General, nodes.Element):  # noqa: N801
 
 def setup(app: Sphinx) -> None:
     """Tell Sphinx how they are written; other formats get nodes that they know."""
-    app.add_node(fxgraph, html=(late("html.visit_fxgraph"), None))
-    app.add_node(fxgraph_tables, html=(late("html_tables.visit_tables"), late("html_tables.depart_tables")))
-    app.add_node(fxgraph_rows, html=(late("html_tables.visit_rows"), late("html_tables.depart_rows")))
-    app.add_node(fxgraph_nodes, html=(late("html_tables.visit_nodes"), None))
+    app.add_node(fxgraph, html=(late("writing.html.visit_fxgraph"), None))
+    app.add_node(
+        fxgraph_tables, html=(late("writing.html_tables.visit_tables"), late("writing.html_tables.depart_tables"))
+    )
+    app.add_node(fxgraph_rows, html=(late("writing.html_tables.visit_rows"), late("writing.html_tables.depart_rows")))
+    app.add_node(fxgraph_nodes, html=(late("writing.html_tables.visit_nodes"), None))

@@ -19,7 +19,7 @@ from sphinx_fxgraph.sphinxext.domain import FxDomain, fx_domain
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
-    from sphinx_fxgraph.sphinxext.run import Run
+    from sphinx_fxgraph.sphinxext.building.run import Run
 
 
 _LACKING = "-"
@@ -93,7 +93,7 @@ def _compared(domain: FxDomain, docname: str) -> list[list[str]]:
     """What a page shows of differences."""
     if docname not in domain.differences:
         return []
-    from sphinx_fxgraph.sphinxext import differences
+    from sphinx_fxgraph.sphinxext.building import differences
 
     return [differences.shown(domain.run, asked) for asked in domain.differences[docname]]
 

@@ -21,10 +21,10 @@ from sphinx_fxgraph.drawing.svg import document, legend
 from sphinx_fxgraph.drawing.svg.shares import Shares, scale
 from sphinx_fxgraph.drawing.text import summary
 from sphinx_fxgraph.sphinxext.assets import write
+from sphinx_fxgraph.sphinxext.building.run import look_of
 from sphinx_fxgraph.sphinxext.domain import fx_domain
-from sphinx_fxgraph.sphinxext.fill import dot_name
 from sphinx_fxgraph.sphinxext.nodes import fxgraph, fxgraph_tables
-from sphinx_fxgraph.sphinxext.run import look_of
+from sphinx_fxgraph.sphinxext.writing.fill import dot_name
 
 if TYPE_CHECKING:
     from sphinx.builders.html import StandaloneHTMLBuilder

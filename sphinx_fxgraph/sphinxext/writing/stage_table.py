@@ -10,7 +10,7 @@ from sphinx_fxgraph.drawing.anchors import anchor
 from sphinx_fxgraph.drawing.tables.stages import Stage
 from sphinx_fxgraph.drawing.text.units import Units
 from sphinx_fxgraph.macs import macs_of
-from sphinx_fxgraph.sphinxext.tables import grouped
+from sphinx_fxgraph.sphinxext.writing.tables import grouped
 
 COLUMNS = ("stage", "blocks", "output shape", "parameters", "MACs")
 

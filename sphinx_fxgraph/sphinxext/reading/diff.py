@@ -13,14 +13,14 @@ from docutils import nodes
 from sphinx_fxgraph.head import Failure
 from sphinx_fxgraph.spec import SpecError
 from sphinx_fxgraph.sphinxext import assets, claims, failure
-from sphinx_fxgraph.sphinxext.directives import LOOK, FxgraphDirective, defaults, spec_of
 from sphinx_fxgraph.sphinxext.domain import Asked, Use, fx_domain
+from sphinx_fxgraph.sphinxext.reading.directives import LOOK, FxgraphDirective, defaults, spec_of
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.builders import Builder
 
-    from sphinx_fxgraph.sphinxext.compared import Kept
+    from sphinx_fxgraph.sphinxext.building.compared import Kept
 
 OURS = ("against", "against-inputs")
 """The options that ``fxgraph`` does not have."""
@@ -33,7 +33,7 @@ class FxgraphDiffDirective(FxgraphDirective):
 
     def run(self) -> list[nodes.Node]:
         """Leave the figure, and note what is compared. Nothing is captured or drawn here."""
-        from sphinx_fxgraph.sphinxext.compared import Comparison  # few pages compare
+        from sphinx_fxgraph.sphinxext.building.compared import Comparison  # few pages compare
 
         target = self.arguments[0] if self.arguments else ""
         options = dict(self.options)
@@ -68,7 +68,7 @@ class FxgraphDiffDirective(FxgraphDirective):
     def _outside(self, text: str) -> Kept | None:
         """A record that is not captured: a file, or something that a revision of the repository has."""
         from sphinx_fxgraph import kept
-        from sphinx_fxgraph.sphinxext.compared import Kept
+        from sphinx_fxgraph.sphinxext.building.compared import Kept
 
         if text.endswith(".json") and ":" not in text:
             relative, absolute = self.env.relfn2path(text)

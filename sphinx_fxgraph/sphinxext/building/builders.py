@@ -13,7 +13,7 @@ from sphinx.builders import Builder
 from sphinx.errors import ConfigError
 from sphinx.util import logging
 
-from sphinx_fxgraph.sphinxext import batch
+from sphinx_fxgraph.sphinxext.building import batch
 from sphinx_fxgraph.sphinxext.domain import Use, fx_domain
 from sphinx_fxgraph.sphinxext.failure import sentence
 from sphinx_fxgraph.sphinxext.warn import warn
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from sphinx.environment import BuildEnvironment
 
     from sphinx_fxgraph.record import Record
-    from sphinx_fxgraph.sphinxext.compared import Shown
-    from sphinx_fxgraph.sphinxext.run import Run
+    from sphinx_fxgraph.sphinxext.building.compared import Shown
+    from sphinx_fxgraph.sphinxext.building.run import Run
 
 logger = logging.getLogger(__name__)
 

@@ -25,7 +25,7 @@ class Fill(SphinxPostTransform):
         if docname in domain.run.digests:
             domain.run.written[docname] = domain.run.digests[docname]
         if docname in domain.uses or docname in domain.mentions:
-            from sphinx_fxgraph.sphinxext import fill, table_rows, thumbnails
+            from sphinx_fxgraph.sphinxext.writing import fill, table_rows, thumbnails
 
             for room in (fill, table_rows, thumbnails):
                 room.fill(self.document, self.env)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sphinx_fxgraph.drawing.compose import Job
     from sphinx_fxgraph.head import Head, Outline
     from sphinx_fxgraph.record import Record
-    from sphinx_fxgraph.sphinxext.compared import Compared, Shown
+    from sphinx_fxgraph.sphinxext.building.compared import Compared, Shown
     from sphinx_fxgraph.sphinxext.config import Config
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.config import Config as SphinxConfig
 
-    from sphinx_fxgraph.sphinxext.compared import Shown
+    from sphinx_fxgraph.sphinxext.building.compared import Shown
 
 
 def _one_of(*choices: str) -> Callable[[str], str]:

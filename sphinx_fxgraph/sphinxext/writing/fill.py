@@ -13,10 +13,12 @@ from sphinx_fxgraph.drawing.tables import stages
 from sphinx_fxgraph.drawing.tables.columns import COLUMNS
 from sphinx_fxgraph.drawing.text import summary
 from sphinx_fxgraph.record import Record, join
-from sphinx_fxgraph.sphinxext import differences, failure, stage_table, tables
+from sphinx_fxgraph.sphinxext import failure
+from sphinx_fxgraph.sphinxext.building import differences
+from sphinx_fxgraph.sphinxext.building.run import Run, look_of
 from sphinx_fxgraph.sphinxext.domain import fx_domain
 from sphinx_fxgraph.sphinxext.nodes import fxgraph, fxgraph_rows, fxgraph_tables
-from sphinx_fxgraph.sphinxext.run import Run, look_of
+from sphinx_fxgraph.sphinxext.writing import changes_table, stage_table, tables
 
 if TYPE_CHECKING:
     from sphinx.environment import BuildEnvironment
@@ -97,12 +99,12 @@ def _fill_behind(run: Run, behind: fxgraph_tables) -> None:
         told.append(stage_table.table(rows, run.config.units))
     if columns and _is_html(run):
         if compared and compared.difference.changes:
-            changes = differences.html_table(compared.difference, behind["prefix"])
+            changes = changes_table.html_table(compared.difference, behind["prefix"])
             behind += fxgraph_rows("", changes, rows=len(compared.difference.changes))
         elif not compared and (table := tables.html_table(record, columns)):
             behind += fxgraph_rows("", table, rows=sum(len(group.rows) for group in table["groups"]))
     elif columns and compared:
-        told += differences.plain_table(compared.difference)
+        told += changes_table.plain_table(compared.difference)
     elif columns:
         told += tables.plain_tables(record, columns, run.config.units)
     behind.parent.replace(behind, [*told, behind] if behind.children else told)

@@ -20,10 +20,11 @@ from sphinx.util.display import progress_message, status_iterator
 
 from sphinx_fxgraph.sources import SourceFinder
 from sphinx_fxgraph.spec import GraphSpec
-from sphinx_fxgraph.sphinxext import changes, claims, failure
+from sphinx_fxgraph.sphinxext import claims, failure
+from sphinx_fxgraph.sphinxext.building import changes
+from sphinx_fxgraph.sphinxext.building.run import Run, look_of
 from sphinx_fxgraph.sphinxext.config import Config
 from sphinx_fxgraph.sphinxext.domain import Use, fx_domain
-from sphinx_fxgraph.sphinxext.run import Run, look_of
 from sphinx_fxgraph.sphinxext.warn import warn
 from sphinx_fxgraph.store import Store
 
@@ -76,7 +77,7 @@ def compared(app: Sphinx, run: Run) -> Sequence[Use]:
     domain = fx_domain(app.env)
     if not domain.differences:
         return ()
-    from sphinx_fxgraph.sphinxext import differences
+    from sphinx_fxgraph.sphinxext.building import differences
 
     return differences.made(run, domain, app.confdir)
 

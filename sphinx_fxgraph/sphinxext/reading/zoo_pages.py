@@ -26,7 +26,7 @@ from sphinx_fxgraph.sphinxext.warn import warn
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
-    from sphinx_fxgraph.sphinxext.run import Run
+    from sphinx_fxgraph.sphinxext.building.run import Run
 
 _MARK = "Written by sphinx-fxgraph for the zoo"
 _MARKED = re.compile(rf'(?:\.\.|%|<!--) {_MARK} "(.*)"')

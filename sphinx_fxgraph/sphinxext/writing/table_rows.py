@@ -16,9 +16,10 @@ from sphinx_fxgraph.drawing.text.units import Units
 from sphinx_fxgraph.macs import macs_of
 from sphinx_fxgraph.numbers import depth
 from sphinx_fxgraph.record import Record
-from sphinx_fxgraph.sphinxext import failure, tables
+from sphinx_fxgraph.sphinxext import failure
 from sphinx_fxgraph.sphinxext.domain import FxDomain, Use, fx_domain
-from sphinx_fxgraph.sphinxext.table import NUMBERS, Entry
+from sphinx_fxgraph.sphinxext.reading.table import NUMBERS, Entry
+from sphinx_fxgraph.sphinxext.writing import tables
 
 if TYPE_CHECKING:
     from sphinx.builders import Builder

@@ -17,8 +17,8 @@ from sphinx.util.docutils import SphinxDirective
 
 from sphinx_fxgraph.spec import SpecError, parse_target
 from sphinx_fxgraph.sphinxext import assets
-from sphinx_fxgraph.sphinxext.directives import CAPTURE, defaults, spec_of
 from sphinx_fxgraph.sphinxext.domain import Use, fx_domain
+from sphinx_fxgraph.sphinxext.reading.directives import CAPTURE, defaults, spec_of
 from sphinx_fxgraph.sphinxext.warn import warn
 
 if TYPE_CHECKING:

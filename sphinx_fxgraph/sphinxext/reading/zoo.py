@@ -14,23 +14,23 @@ from sphinx.util.docutils import SphinxDirective
 
 from sphinx_fxgraph.sphinxext import assets
 from sphinx_fxgraph.sphinxext.domain import fx_domain
-from sphinx_fxgraph.sphinxext.table import DEFAULT, model_table, parse_columns
-from sphinx_fxgraph.sphinxext.table import Entry as Row
+from sphinx_fxgraph.sphinxext.reading.table import DEFAULT, model_table, parse_columns
+from sphinx_fxgraph.sphinxext.reading.table import Entry as Row
 from sphinx_fxgraph.sphinxext.warn import warn
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.environment import BuildEnvironment
 
-    from sphinx_fxgraph.sphinxext.run import Run
-    from sphinx_fxgraph.sphinxext.zoo_pages import Page
+    from sphinx_fxgraph.sphinxext.building.run import Run
+    from sphinx_fxgraph.sphinxext.reading.zoo_pages import Page
 
 
 def generate(app: Sphinx) -> None:
     """Write the pages of all zoos, if there are any."""
     fx_domain(app.env).run.zoos = {}
     if app.config.fxgraph_zoo:
-        from sphinx_fxgraph.sphinxext import zoo_pages
+        from sphinx_fxgraph.sphinxext.reading import zoo_pages
 
         zoo_pages.generate(app)
 
