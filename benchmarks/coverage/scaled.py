@@ -31,7 +31,17 @@ _LAYERS = (
 )
 
 _EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts", "num_routed_experts")
-_WIDTHS = ("intermediate_size", "moe_intermediate_size", "ffn_dim", "d_ff", "encoder_ffn_dim", "decoder_ffn_dim")
+_WIDTHS = (
+    "intermediate_size",
+    "moe_intermediate_size",
+    "shared_expert_intermediate_size",
+    "ffn_dim",
+    "d_ff",
+    "encoder_ffn_dim",
+    "decoder_ffn_dim",
+    "ffn_hidden_size",
+    "expert_ffn_hidden_size",
+)
 """Of what stands inside feed-forward networks, which nothing else has to fit."""
 _TOKENS = 2_000
 
