@@ -90,11 +90,22 @@ def _small(cls: type[PretrainedConfig], *, widths: bool = False) -> dict[str, An
         if "vocab_size" in small:
             tokens = [name for name in default.to_dict() if "token_i" in name and _is_more(default, name, _TOKENS - 1)]
             small |= {name: getattr(default, name) % _TOKENS for name in tokens}
-    for name, inner in getattr(cls, "sub_configs", {}).items():
+    layers = getattr(default, "num_hidden_layers", None)
+    if "num_hidden_layers" in small:  # what is said layer by layer
+        listed = {name: value for name, value in default.to_dict().items() if isinstance(value, list)}
+        small |= {name: _two(value) for name, value in listed.items() if len(value) == layers}
+    for name in getattr(cls, "sub_configs", {}):
         value = getattr(default, name, None)
-        if isinstance(value, PretrainedConfig) and inner.__name__ != "AutoConfig":
-            small[name] = {**value.to_diff_dict(), **_small(type(value), widths=widths)}
+        if isinstance(value, PretrainedConfig):
+            kind = type(value)
+            with contextlib.suppress(Exception):  # a part that must have its own number of layers
+                small[name] = kind(**{**value.to_diff_dict(), **_small(kind, widths=widths)})
     return small
+
+
+def _two(layers: list[Any]) -> list[Any]:
+    """Two layers, of two kinds if there are."""
+    return [layers[0], next((layer for layer in layers if layer != layers[0]), layers[0])]
 
 
 def _experts(config: PretrainedConfig) -> int:
