@@ -52,13 +52,17 @@ class Cache:
 
 
 class Caching(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.places = torch.nn.Parameter(torch.ones(2))
+
     def forward(self, x: torch.Tensor) -> dict[str, object]:
         cache = Cache(torch.tensor(4))
         cache.keys["first"] = x + 1
-        return {"out": x * 2, "cache": cache}
+        return {"out": x * 2, "start": self.places.sigmoid(), "cache": cache}
 
 
-def test_tensors_in_objects_are_outputs_and_what_a_model_makes_of_nothing_needs_no_input() -> None:
+def test_tensors_in_objects_are_outputs_and_what_a_model_makes_of_its_own_needs_no_input() -> None:
     from comparison import differences
     from facts import plain_forward
 
@@ -66,7 +70,7 @@ def test_tensors_in_objects_are_outputs_and_what_a_model_makes_of_nothing_needs_
 
     model, x = Caching(), torch.ones(2, 3)
     facts, record = plain_forward(model, (x,), {}), record_model(model, (x,), {})
-    assert facts.outputs == ("f32[2, 3]", "i64[]", "f32[2, 3]")
+    assert facts.outputs == ("f32[2, 3]", "f32[2]", "i64[]", "f32[2, 3]")
     assert differences(record, facts, model) == []
     lost = changed(record, "add", inputs=())
     assert differences(lost, facts, model) == ["1 outputs not reached from an input, first add"]

@@ -114,13 +114,14 @@ def _parameters(record: Record, facts: Facts) -> Iterator[str]:
 
 _LOOSE, _MADE, _REACHED = range(3)
 _FACTORIES = frozenset({"arange", "empty", "eye", "full", "linspace", "ones", "rand", "randn", "tensor", "zeros"})
-"""Operators that make a tensor of nothing. A link that was lost ends at a constant."""
+"""Operators that make a tensor of nothing. A link that was lost ends at a constant, which is neither one nor a weight."""
 
 
 def _unreached(record: Record) -> Iterator[str]:
-    """The outputs of the model that come neither from an input, by a path along the edges, nor from nothing.
+    """The outputs of the model that come neither from an input, by a path along the edges, nor from what it has itself.
 
-    A model may make a tensor itself, as the width of a window in a cache.
+    A model may make a tensor of nothing, as the width of a window in a cache, or of its weights alone, as the places
+    that a detector's queries start at.
     """
     memo: dict[tuple[str, tuple[int, ...]], tuple[int, ...]] = {}
     last = record.bodies[record.root].nodes[-1]
@@ -151,5 +152,5 @@ def _source(node: Node, arriving: tuple[int, ...]) -> int:
     """Where the result of an operator comes from."""
     if node.op == "placeholder" or _REACHED in arriving:
         return _REACHED
-    is_made = node.kind in _FACTORIES if not arriving else _LOOSE not in arriving
+    is_made = node.kind in (*_FACTORIES, "parameter", "buffer") if not arriving else _LOOSE not in arriving
     return _MADE if is_made else _LOOSE
