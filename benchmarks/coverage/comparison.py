@@ -114,7 +114,7 @@ def _parameters(record: Record, facts: Facts) -> Iterator[str]:
 
 _LOOSE, _MADE, _REACHED = range(3)
 _FACTORIES = frozenset({"arange", "empty", "eye", "full", "linspace", "ones", "rand", "randn", "tensor", "zeros"})
-"""Operators that make a tensor of nothing. A link that was lost ends at a constant, which is neither one nor a weight."""
+"""Operators that make a tensor of nothing. A link that was lost ends at a constant instead, which is no weight."""
 
 
 def _unreached(record: Record) -> Iterator[str]:
