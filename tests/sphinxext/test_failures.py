@@ -158,34 +158,35 @@ def test_a_mended_model_is_captured_and_the_warning_gone(project: Project) -> No
     assert "<svg" in build.page()
 
 
-class TestWithoutEngine:
-    @pytest.fixture(scope="class")
-    def without(self, tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Build]:
-        project = Project(tmp_path_factory.mktemp("engine"))
-        project.configure(TYPES + "fxgraph_dot = 'no-such-program'\n")
-        directive = ".. fxgraph:: zoo.examples.Mlp\n   :inputs: 1, 4\n   :caption: A net\n\n"
-        project.write("index.rst", "Net\n===\n\n" + directive + directive.replace("1, 4", "2, 4"))
-        return project, project.build("html")
+@pytest.fixture(scope="module")
+def without(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Build]:
+    project = Project(tmp_path_factory.mktemp("engine"))
+    project.configure(TYPES + "fxgraph_dot = 'no-such-program'\n")
+    directive = ".. fxgraph:: zoo.examples.Mlp\n   :inputs: 1, 4\n   :caption: A net\n\n"
+    project.write("index.rst", "Net\n===\n\n" + directive + directive.replace("1, 4", "2, 4"))
+    return project, project.build("html")
 
-    def test_one_warning_and_the_rest_of_the_page(self, without: tuple[Project, Build]) -> None:
-        _, build = without
-        assert build.status == 0
-        assert len(build.warnings.splitlines()) == 1
-        assert "no-such-program" in build.warnings
-        assert "[fxgraph.layout]" in build.warnings
-        page = BeautifulSoup(build.page(), "lxml")
-        assert not page.select("svg.fxg-svg")
-        assert len(page.select(".fxg-outline")) == 2
-        assert len(page.select("table.fxg-nodes")) == 2
 
-    def test_again_in_every_build_until_there_is_one(self, without: tuple[Project, Build]) -> None:
-        project, first = without
-        assert project.build("html").warnings == first.warnings
-        project.configure(TYPES)
-        build = project.build("html", "-W")
-        assert build.warnings == ""
-        assert "capturing" not in build.output
-        assert len(BeautifulSoup(build.page(), "lxml").select("svg.fxg-svg")) == 2
+def test_without_an_engine_there_is_one_warning_and_the_rest_of_the_page(without: tuple[Project, Build]) -> None:
+    _, build = without
+    assert build.status == 0
+    assert len(build.warnings.splitlines()) == 1
+    assert "no-such-program" in build.warnings
+    assert "[fxgraph.layout]" in build.warnings
+    page = BeautifulSoup(build.page(), "lxml")
+    assert not page.select("svg.fxg-svg")
+    assert len(page.select(".fxg-outline")) == 2
+    assert len(page.select("table.fxg-nodes")) == 2
+
+
+def test_without_an_engine_it_is_told_again_in_every_build_until_there_is_one(without: tuple[Project, Build]) -> None:
+    project, first = without
+    assert project.build("html").warnings == first.warnings
+    project.configure(TYPES)
+    build = project.build("html", "-W")
+    assert build.warnings == ""
+    assert "capturing" not in build.output
+    assert len(BeautifulSoup(build.page(), "lxml").select("svg.fxg-svg")) == 2
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the engine is a shell script")
