@@ -19,8 +19,12 @@ def differences(record: Record, facts: Facts, model: nn.Module) -> list[str]:
     drawn = list(_module_calls(record, model))
     leaves = {path for path, _, node in drawn if not node.body}
     seen = list(_outside(facts.call, leaves))
+    idle = {(call.path, call.type) for call in seen if not call.outputs and not call.calls}  # such as Identity of None
     return [
-        *_counts(Counter((path, name) for path, name, _ in drawn), Counter((call.path, call.type) for call in seen)),
+        *_counts(
+            Counter((path, name) for path, name, _ in drawn if (path, name) not in idle),
+            Counter((call.path, call.type) for call in seen if (call.path, call.type) not in idle),
+        ),
         *_leaf_outputs(drawn, seen),
         *_outputs(record, facts),
         *_parameters(record, facts),

@@ -146,11 +146,11 @@ def inputs(kind: str) -> list[str]:
         texts += [f"input_features=f32[1, {bins}, 3000]{extra}", f"input_features=f32[1, 100, {bins}]{extra}"]
     if "past_values" in names:
         texts += [f"past_values=f32[1, {_dim(config, 'context_length', 32)}, {_dim(config, 'num_input_channels', 1)}]"]
-    texts += _more(config, names, texts)
+    texts += _more(config, names, main, texts)
     return list(dict.fromkeys(texts)) or ["1, 3, 224, 224"]
 
 
-def _more(config: PretrainedConfig, names: set[str], texts: list[str]) -> Iterator[str]:
+def _more(config: PretrainedConfig, names: set[str], main: str, texts: list[str]) -> Iterator[str]:
     """What takes several inputs that must fit each other."""
     sounds = [text for text in texts if text.startswith(("input_values", "input_features"))]
     if "input_features" in names:
@@ -172,6 +172,19 @@ def _more(config: PretrainedConfig, names: set[str], texts: list[str]) -> Iterat
         rows = f"f32[64, {size * _dim(config, 'temporal_patch_size', 1)}]"
         name = "pixel_values" if "pixel_values" in names else "hidden_states"
         yield f"{name}={rows}, grid_thw=4 <= i64[1, 3] < 5"
+    if "input_values" in names or "audio_codes" in names:  # a wave of one channel, as codecs take it
+        yield from (f"input_values=f32[1, {channels}, 19200]" for channels in (1, _dim(config, "audio_channels", 2)))
+        yield f"input_values=f32[1, 19200, {_dim(config, 'num_mel_bins', 80)}]"
+    if "bbox" in names:
+        yield from (f"input_ids={_ids(config)}, bbox={boxes}" for boxes in ("i64[1, 16, 4] < 1000", "f32[1, 16, 8]"))
+    if "pixel_values_videos" in names:
+        yield f"pixel_values_videos=f32[1, 8, 3, {_dim(config, 'image_size', 224)}, {_dim(config, 'image_size', 224)}]"
+    if {"visual_feats", "visual_pos"} <= names:
+        yield f"input_ids={_ids(config)}, visual_feats=f32[1, 10, 2048], visual_pos=f32[1, 10, 4]"
+    if main == "pixel_values":  # a pair of grey images
+        yield "pixel_values=f32[1, 2, 1, 224, 224]"
+    if main == "inputs":
+        yield f"inputs=f32[1, 16, {_dim(config, 'd_model', 768)}]"
     if {"query_embeds", "encoder_hidden_states"} <= names:
         width = _dim(config, "encoder_hidden_size", 768)
         yield f"query_embeds=f32[1, 8, {_dim(config, 'hidden_size', 768)}], encoder_hidden_states=f32[1, 16, {width}]"
