@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -36,7 +37,7 @@ def main() -> None:
     asked = parser.parse_args()
     lines = (line for file in asked.results for line in file.read_text(encoding="utf-8").splitlines())
     found = {(result["zoo"], result["name"]): result for result in map(json.loads, lines)}
-    results = [found[key] for key in sorted(found)]
+    results = [found[key] | {"reason": _portable(found[key]["reason"])} for key in sorted(found)]
     _write(asked.out / "coverage.csv", _COLUMNS, ([result[name] for name in _COLUMNS] for result in results))
     _write(asked.out / "coverage-counts.csv", _COUNTS, _counts(results))
     faults = [result for result in results if result["outcome"] != "right"]
@@ -58,6 +59,11 @@ def _counts(results: list[dict[str, Any]]) -> Iterable[list[object]]:
         tracers = Counter(result["tracer"] for result in right)
         share = f"{len(right) / len(runnable):.1%}" if runnable else ""
         yield [versions, len(mine), len(runnable), len(right), share, tracers["symbolic"], tracers["observed"]]
+
+
+def _portable(text: str) -> str:
+    """A reason without the folders of the machine that found it."""
+    return re.sub(r"(?<![\w.])/(?:[\w.+-]+/)*[\w.+-]*", "…", text)
 
 
 def _short(text: str, most: int = 200) -> str:
