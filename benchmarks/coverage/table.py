@@ -44,7 +44,7 @@ def main() -> None:
     _write(
         asked.out / "coverage-faults.csv",
         ("Package", "Model", "Outcome", "Reason"),
-        ([result["zoo"], result["name"], result["outcome"], _short(result["reason"])] for result in faults),
+        ([result["zoo"], result["name"], result["outcome"], _plain(_short(result["reason"]))] for result in faults),
     )
 
 
@@ -64,6 +64,11 @@ def _counts(results: list[dict[str, Any]]) -> Iterable[list[object]]:
 def _portable(text: str) -> str:
     """A reason without the folders of the machine that found it."""
     return re.sub(r"(?<![\w.])/(?:[\w.+-]+/)*[\w.+-]*", "…", text)
+
+
+def _plain(text: str) -> str:
+    """A text of a page, which is reStructuredText."""
+    return re.sub(r"([*`|_\\])", r"\\\1", text)
 
 
 def _short(text: str, most: int = 200) -> str:
