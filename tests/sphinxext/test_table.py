@@ -165,3 +165,11 @@ def test_a_click_sorts(site: tuple[Project, Build], browser: Browser) -> None:
     assert sort("name") == ["broken", "net 2", "net 10"]
     assert page.locator("table.fxg-compare button").count() == 0
     page.close()
+
+
+def test_a_table_of_nothing_is_told_and_left_out(project: Project) -> None:
+    project.write("index.rst", "Nets\n====\n\n.. fxgraph-table::\n")
+    build = project.build("html")
+    assert build.status == 0
+    assert "index.rst:4: WARNING: which models?" in build.warnings
+    assert "<table" not in build.page()

@@ -24,7 +24,7 @@ class Fill(SphinxPostTransform):
         domain, docname = fx_domain(self.env), self.env.docname
         if docname in domain.run.digests:
             domain.run.written[docname] = domain.run.digests[docname]
-        if docname in domain.uses or docname in domain.mentions:
+        if any(docname in noted for noted in (domain.uses, domain.mentions, domain.tables)):
             from sphinx_fxgraph.sphinxext.writing import fill, table_rows, thumbnails
 
             for room in (fill, table_rows, thumbnails):
