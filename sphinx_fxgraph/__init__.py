@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sphinx.application import Sphinx
-    from sphinx.util.typing import ExtensionMetadata
+    from sphinx.application import Sphinx  # for types only
+    from sphinx.util.typing import ExtensionMetadata  # for types only
 
     from sphinx_fxgraph.api import ModelRecord, autograd_graph, model_graph, model_record
     from sphinx_fxgraph.capture.errors import CaptureError

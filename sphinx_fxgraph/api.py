@@ -16,7 +16,7 @@ from sphinx_fxgraph.record import Record
 
 if TYPE_CHECKING:  # only capture/ imports torch and the model brings it along
     import graphviz  # type: ignore[import-untyped]  # ships no types
-    from torch import Tensor, nn
+    from torch import Tensor, nn  # for types only
 
     from sphinx_fxgraph.capture.errors import Stage
 

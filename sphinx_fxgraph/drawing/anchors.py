@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Container
 
@@ -10,14 +9,11 @@ _PLAIN = re.compile(r"[A-Za-z0-9._-]*").fullmatch
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9._-]")
 
 
-@functools.lru_cache(4096)
-def _plain(path: str) -> str:
-    return _NOT_PLAIN.sub(lambda c: f"_x{ord(c[0]):04X}_", re.sub(r"@(\d+)", r"..\1", path))
-
-
 def anchor(figure: str, path: str) -> str:
     """The id of a node: ``<figure>-<path>``, ``..2`` for the ``@2`` of a second call, ``_xHHHH_`` for odd letters."""
-    return f"{figure}-{path if _PLAIN(path) else _plain(path)}"
+    if not _PLAIN(path):
+        path = _NOT_PLAIN.sub(lambda c: f"_x{ord(c[0]):04X}_", re.sub(r"@(\d+)", r"..\1", path))
+    return f"{figure}-{path}"
 
 
 def ids(drawing: str) -> frozenset[str]:

@@ -86,11 +86,8 @@ class _Cells:
 
     def heading(self, group: Rows) -> str:
         """``layer1.0 BasicBlock ×2``, the class as it is written."""
-        kind = group.type.rpartition(".")[2]
-        before, found, after = group.heading.rpartition(kind or group.heading)
-        if not (kind and found):
-            return escape(group.heading)
-        return escape(before) + self._written(group.type, kind) + escape(after)
+        before, kind, after = group.parts
+        return escape(before) + (self._written(group.type, kind) if kind else "") + escape(after)
 
     def others(self, row: Row, group: Rows) -> str:
         """The row's ids for all other places where its body is called."""

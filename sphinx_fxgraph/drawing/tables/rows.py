@@ -49,13 +49,22 @@ class Row:
 class Rows:
     """The operators of one body in execution order."""
 
-    heading: str
-    """``layer1.0 BasicBlock ×2``."""
     type: str
     """Dotted path of the class of the module that is called."""
     paths: tuple[str, ...]
     """Every place where the body is called, in execution order; the rows are those of the first."""
     rows: tuple[Row, ...]
+
+    @property
+    def parts(self) -> tuple[str, str, str]:
+        """The heading in three: what stands before the name of the class, the name, and what stands behind it."""
+        places = f" ×{len(self.paths)}" if len(self.paths) > 1 else ""
+        return f"{self.paths[0]} ".lstrip(), self.type.rpartition(".")[2], places
+
+    @property
+    def heading(self) -> str:
+        """``layer1.0 BasicBlock ×2``."""
+        return "".join(self.parts)
 
 
 def node_rows(record: Record) -> list[Rows]:
@@ -67,9 +76,7 @@ def node_rows(record: Record) -> list[Rows]:
     for name, paths in finder.paths.items():
         rows = tuple(finder.row(name, paths[0], node) for node in record.bodies[name].nodes if not node.body)
         if rows:
-            type_ = record.bodies[name].type
-            heading = f"{paths[0]} {type_.rpartition('.')[2]}".lstrip() + (f" ×{len(paths)}" if len(paths) > 1 else "")
-            groups.append(Rows(heading, type_, tuple(paths), rows))
+            groups.append(Rows(record.bodies[name].type, tuple(paths), rows))
     return groups
 
 

@@ -11,8 +11,6 @@ from sphinx_fxgraph.drawing.anchors import anchor
 from sphinx_fxgraph.sphinxext.writing import tables
 
 COLUMNS = ("change", "path", "operator", "before", "after", "parameters")
-_WIDEST = 32
-"""Characters of a column, where a writer goes by characters."""
 
 
 def html_table(difference: Difference, prefix: str) -> nodes.table:
@@ -40,8 +38,9 @@ def plain_table(difference: Difference) -> Iterator[nodes.table]:
     for row in rows:
         body += nodes.row("", *(nodes.entry("", nodes.paragraph(text, text)) for text in row))
     if rows:
-        widths = [min(max(map(len, column)), _WIDEST) for column in zip(COLUMNS, *rows, strict=True)]
-        yield nodes.table("", tables.grouped(COLUMNS, body, widths), classes=["fxg-changes", "longtable"])
+        yield nodes.table(
+            "", tables.grouped(COLUMNS, body, tables.widths(COLUMNS, rows)), classes=["fxg-changes", "longtable"]
+        )
 
 
 def _texts(change: Change) -> Sequence[str]:

@@ -10,12 +10,9 @@ from sphinx_fxgraph.drawing.anchors import anchor
 from sphinx_fxgraph.drawing.tables.stages import Stage
 from sphinx_fxgraph.drawing.text.units import Units
 from sphinx_fxgraph.macs import macs_of
-from sphinx_fxgraph.sphinxext.writing.tables import grouped
+from sphinx_fxgraph.sphinxext.writing.tables import grouped, widths
 
 COLUMNS = ("stage", "blocks", "output shape", "parameters", "MACs")
-
-_WIDEST = 32
-"""Characters of a column, where a writer goes by characters."""
 
 
 def table(stages: Sequence[Stage], units: Units, prefix: str = "") -> nodes.table:
@@ -35,8 +32,7 @@ def table(stages: Sequence[Stage], units: Units, prefix: str = "") -> nodes.tabl
             content = nodes.reference("", name, internal=True, refid=anchor(prefix, path), path=path)
         cells = (content, *map(nodes.Text, others))
         body += nodes.row("", *(nodes.entry("", nodes.paragraph("", "", cell)) for cell in cells))
-    widths = [min(max(map(len, column)), _WIDEST) for column in zip(COLUMNS, *texts, strict=True)]
-    return nodes.table("", grouped(COLUMNS, body, widths), classes=["fxg-stages"])
+    return nodes.table("", grouped(COLUMNS, body, widths(COLUMNS, texts)), classes=["fxg-stages"])
 
 
 def _cells(stage: Stage, units: Units) -> tuple[str, ...]:

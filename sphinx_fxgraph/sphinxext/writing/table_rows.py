@@ -115,8 +115,7 @@ def _listed(models: Sequence[Model], columns: Sequence[str], units: Units, link:
             classes = ["fxg-number"] if column in NUMBERS else []
             row += nodes.entry("", nodes.paragraph("", "", content), classes=classes)
         body += row
-    widths = [min(max(map(len, column)), _WIDEST) for column in zip(columns, *texts, strict=True)]
-    return tables.grouped(columns, body, widths)
+    return tables.grouped(columns, body, tables.widths(columns, texts, _WIDEST))
 
 
 def _compared(models: Sequence[Model], units: Units, link: _Linker) -> nodes.tgroup:

@@ -45,8 +45,18 @@ def plain_tables(record: Record, columns: Sequence[str], units: Units) -> Iterat
         body = nodes.tbody()
         for row in texts:
             body += nodes.row("", *(nodes.entry("", nodes.paragraph("", text)) for text in row))
-        widths = [min(max(map(len, column)), _WIDEST) for column in zip(columns, *texts, strict=True)]
-        yield nodes.table("", grouped(columns, body, widths), classes=["fxg-nodes", "longtable"])
+        yield nodes.table("", grouped(columns, body, widths(columns, texts)), classes=["fxg-nodes", "longtable"])
+
+
+def widths(columns: Sequence[str], texts: Sequence[Sequence[str]], widest: int = _WIDEST) -> list[int]:
+    """The characters that each column takes, where a writer goes by characters.
+
+    Args:
+        columns: names.
+        texts: of each row, a text a column.
+        widest: no column takes more.
+    """
+    return [min(max(map(len, column)), widest) for column in zip(columns, *texts, strict=True)]
 
 
 def grouped(columns: Sequence[str], body: nodes.tbody, widths: Sequence[int] = ()) -> nodes.tgroup:
@@ -64,11 +74,8 @@ def grouped(columns: Sequence[str], body: nodes.tbody, widths: Sequence[int] = (
 
 def _heading(group: Rows) -> list[nodes.Node]:
     """``layer1.0 BasicBlock ×2``, the class as a link."""
-    kind = group.type.rpartition(".")[2]
-    before, found, after = group.heading.rpartition(kind or group.heading)
-    return (
-        [nodes.Text(before), _class(group.type), nodes.Text(after)] if kind and found else [nodes.Text(group.heading)]
-    )
+    before, kind, after = group.parts
+    return [nodes.Text(before), *([_class(group.type)] if kind else []), nodes.Text(after)]
 
 
 def _class(path: str) -> addnodes.pending_xref:
