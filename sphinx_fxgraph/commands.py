@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +116,7 @@ def _build(options: argparse.Namespace) -> int:
     if not Path(options.docs, "conf.py").is_file():
         print(f"sphinx-fxgraph: error: {options.docs} has no conf.py; name the folder of the docs", file=sys.stderr)
         return 2
-    with tempfile.TemporaryDirectory(prefix="fxgraph-") as folder:
+    with _in_order(), tempfile.TemporaryDirectory(prefix="fxgraph-") as folder:
         doctrees = options.doctrees or str(Path(folder, "doctrees"))
         command = [sys.executable, "-m", "sphinx", "-b", options.builder, "-d", doctrees]
         if not options.doctrees:
@@ -128,6 +130,16 @@ def _build(options: argparse.Namespace) -> int:
         command += ["-j", options.jobs] if options.jobs else []
         command += ["-q"] if options.quiet else []
         return subprocess.run([*command, options.docs, str(Path(folder, "output"))], check=False).returncode
+
+
+@contextlib.contextmanager
+def _in_order() -> Iterator[None]:
+    """Take Sphinx along when this process is told to end; what was captured until then is kept."""
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 # -- diff

@@ -53,6 +53,11 @@ class Failure:
         """Whether there was too little memory; torch's allocator says so with a RuntimeError."""
         return self.type == "MemoryError" or "allocate memory" in self.message
 
+    @property
+    def was_killed(self) -> bool:
+        """Whether a signal ended the process: the model's own code did, or what else runs here left it no memory."""
+        return self.stage == "limit" and self.type.startswith("SIG")
+
 
 @dataclass(frozen=True)
 class Head:

@@ -44,8 +44,9 @@ def capture(
 ) -> Generator[tuple[GraphSpec, Record], None, None]:
     """Capture each spec once, in worker processes, and give its record as soon as it is there, in whichever order.
 
-    Whatever happens to a capture, there is a record, which then says what failed. Closing the iterator ends the
-    processes and loses nothing that it gave.
+    Whatever happens to a capture, there is a record, which then says what failed. One whose process was killed, or that
+    found no memory, is made once more when all others are done and have given theirs back. Closing the iterator ends
+    the processes and loses nothing that it gave.
 
     Args:
         specs: what to capture; without any, no process is started.
@@ -78,7 +79,20 @@ def capture(
 
 
 def _here(requests: dict[GraphSpec, Request], python: str, count: int) -> Generator[tuple[GraphSpec, Record]]:
-    """Capture with servers on this machine, a thread for each."""
+    """Capture with servers on this machine, all at once, and then what found no room, one after another."""
+    again = []
+    with contextlib.closing(_side_by_side(requests, python, count)) as captured:
+        for spec, record in captured:
+            if record.failure and (record.failure.was_killed or (count > 1 and record.failure.lacks_memory)):
+                again.append(spec)
+            else:
+                yield spec, record
+    if again:
+        yield from _side_by_side({spec: requests[spec] for spec in again}, python, 1)
+
+
+def _side_by_side(requests: dict[GraphSpec, Request], python: str, count: int) -> Generator[tuple[GraphSpec, Record]]:
+    """Capture each once, with a thread for each server."""
     jobs: queue.SimpleQueue[GraphSpec | None] = queue.SimpleQueue()
     results: queue.SimpleQueue[tuple[GraphSpec, Record] | BaseException] = queue.SimpleQueue()
     for job in [*requests, *[None] * count]:

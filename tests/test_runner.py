@@ -59,6 +59,14 @@ class SaysWhyAndDies(Tame):
         print("no licence in /home/me/licences/key.txt for 0x7f00deadbeef", file=sys.stderr)
         os.kill(os.getpid(), 15)
 
+class IsKilledOnce(Tame):
+    def forward(self, x):
+        try:
+            pathlib.Path("killed").touch(exist_ok=False)
+        except FileExistsError:
+            return self.fc(x)
+        os.kill(os.getpid(), 9)
+
 class Loops(Tame):
     def forward(self, x):
         while True:
@@ -200,6 +208,7 @@ CASES = {
     "ExitsInForward": parse("ExitsInForward"),
     "ExitsAtOnce": parse("ExitsAtOnce"),
     "SaysWhyAndDies": parse("SaysWhyAndDies"),
+    "IsKilledOnce": parse("IsKilledOnce"),
     "Loops": parse("Loops", timeout="2"),
     "LoopsInC": parse("LoopsInC", timeout="2"),
     "HangsInAFork": parse("HangsInAFork", timeout="8"),
@@ -264,7 +273,16 @@ def test_every_spec_has_a_record_of_its_own_and_progress_names_each(
 
 @pytest.mark.parametrize(
     "name",
-    ["Tame", "Prints", "ClosesOutput", "ReadsInput", "HangsInAFork", "CanDoWithoutADownload", "LeavesAProcess"],
+    [
+        "Tame",
+        "Prints",
+        "ClosesOutput",
+        "ReadsInput",
+        "HangsInAFork",
+        "CanDoWithoutADownload",
+        "LeavesAProcess",
+        "IsKilledOnce",
+    ],
 )
 def test_these_have_their_graph(records: Mapping[str, Record], name: str) -> None:
     assert records[name].failure is None

@@ -113,6 +113,7 @@ def test_the_hooks_refuse_a_commit_until_the_cache_is_part_of_it(committed: Path
 
     warmed = precommit(committed, "run", "fxgraph-warm")
     assert warmed.returncode == 1
+    assert "2 of 2 graphs are in docs/graphs" in warmed.stdout, warmed.stdout
     assert warmed.stdout.count(": not added to git") == 3
     assert "to add them: git add docs/graphs" in warmed.stdout
     git(committed, "add", ".")

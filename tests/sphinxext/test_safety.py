@@ -200,16 +200,20 @@ class TestADiskThatTakesNothing:
             assert sorted(path.name for path in folder.iterdir()) == kept
 
 
-def start(project: Project, builder: str, name: str, *arguments: str) -> subprocess.Popen[str]:
+def command(project: Project, builder: str, name: str) -> list[str]:
     target = project.target / name
-    command = [sys.executable, "-m", "sphinx", "-b", builder, "-d", str(target / "doctrees"), *arguments]
+    places = ["-d", str(target / "doctrees"), str(project.source), str(target / builder)]
+    return [sys.executable, "-m", "sphinx", "-b", builder, *places]
+
+
+def started(program: list[str]) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [*command, str(project.source), str(target / builder)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
+        program, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
     )
+
+
+def start(project: Project, builder: str, name: str, *arguments: str) -> subprocess.Popen[str]:
+    return started([*command(project, builder, name), *arguments])
 
 
 def test_builds_at_once_on_one_cache_and_one_folder_of_doctrees(site: Project, build: Builder) -> None:
@@ -296,12 +300,18 @@ def test_a_build_that_is_ended_keeps_what_was_finished(site: Project) -> None:
     pipe = site.source / "pipe"
     os.mkfifo(pipe)
     site.write("net.py", SLOW.format(pipe=str(pipe), kept=str(graphs / "One-*.json")))
-    for end in (signal.SIGINT, signal.SIGKILL):
+    build = [*command(site, "html", "ended"), "-D", "fxgraph_mode=auto"]
+    warm = [sys.executable, "-m", "sphinx_fxgraph", "warm", str(site.source)]
+    for program, tell, end in (
+        (build, os.killpg, signal.SIGINT),
+        (build, os.killpg, signal.SIGKILL),
+        (warm, os.kill, signal.SIGTERM),
+    ):
         shutil.rmtree(graphs)
-        run = start(site, "html", "ended", "-D", "fxgraph_mode=auto", "-D", "fxgraph_workers=2")
+        run = started([*program, "-D", "fxgraph_workers=2"])
         pipe.read_bytes()  # returns when the model Two is being made
-        os.killpg(run.pid, end)
-        run.communicate(timeout=60)
+        tell(run.pid, end)
+        run.communicate(timeout=60)  # returns when none is left that could write
         assert run.returncode != 0
         store = Store(graphs)
         kept = store.record(spec("One"))
