@@ -37,6 +37,7 @@ Other
 .. fxgraph:: zoo.examples.Mlp
    :inputs: 1, 4
    :name: fig-without-caption
+   :stages:
 
 :ref:`Here <fig-without-caption>` it is, without a caption; :numref:`fig-small` has the first number.
 
@@ -49,6 +50,19 @@ Other
    :inputs: 1, 4
    :caption: It cannot be built
    :expect: error
+
+.. fxgraph-table:: fig-*
+   :caption: All of them
+
+.. fxgraph-table:: fig-small, other <fig-without-caption>
+   :compare:
+
+.. fxgraph-diff:: zoo.examples.Mlp
+   :inputs: 1, 4
+   :against: zoo.examples.Mlp(hidden=4)
+   :caption: What became wider
+
+It has :fx:params:`fig-small` parameters, gives :fx:shape:`fig-small` and shows :fx:node:`fig-small:sigmoid`.
 """
 
 OTHERS = ("dirhtml", "singlehtml", "text", "man", "texinfo", "latex", "epub", "xml", "pseudoxml")

@@ -139,7 +139,7 @@ def _compared(models: Sequence[Model], units: Units, link: _Linker) -> nodes.tgr
     group = tables.grouped(["", *(model.title for model in models)], body, [min(width, _WIDEST) for width in widths])
     heads = list(group.findall(nodes.entry))[1 : len(models) + 1]
     for head, model in zip(heads, models, strict=True):
-        head.children = [nodes.paragraph("", "", link.name(model))]
+        head[0] = nodes.paragraph("", "", link.name(model))
     return group
 
 
