@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import importlib
 import importlib.metadata
 import inspect
 import os
@@ -41,7 +40,7 @@ class SourceFinder:
     """
 
     def __init__(self, path: Sequence[str] | None = None) -> None:
-        importlib.invalidate_caches()  # a file may have come since the finders last listed its folder
+        look_again()
         self._path = None if path is None else list(path)
         self._places: dict[str, tuple[Path, ...]] = {}
         self._digests: dict[str, str | None] = {}
@@ -96,6 +95,13 @@ class SourceFinder:
             except (importlib.metadata.PackageNotFoundError, ValueError):
                 self._versions[name] = ""
         return self._versions[name]
+
+
+def look_again() -> None:
+    """Let the finders list their folders anew: a file may have come since."""
+    for finder in list(sys.meta_path):
+        with contextlib.suppress(Exception):  # other people's: one is a class where an instance should be
+            finder.invalidate_caches()  # type: ignore[attr-defined] # not all have it
 
 
 # -- at capture

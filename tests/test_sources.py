@@ -171,12 +171,19 @@ class Broken(importlib.abc.MetaPathFinder):
         raise RuntimeError(fullname)
 
 
+class NoInstance:
+    """On `sys.meta_path` stands the class itself."""
+
+    def invalidate_caches(self) -> None:
+        """Cannot be called."""
+
+
 def test_finders_of_editable_installs_are_asked_and_a_broken_one_harms_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path, {"checkout/python/__init__.py": "", "checkout/python/net.py": TEXT})
     mapped = Mapped({"mapped": tmp_path / "checkout/python/__init__.py"})
-    monkeypatch.setattr(sys, "meta_path", [Broken(), *sys.meta_path, mapped])
+    monkeypatch.setattr(sys, "meta_path", [NoInstance, Broken(), *sys.meta_path, mapped])
     assert SourceFinder().stale_reasons(record("mapped/net.py")) == ()
     assert SourceFinder().stale_reasons(record("mapped/net.py", text="old")) == ("mapped/net.py changed",)
 

@@ -8,7 +8,7 @@ import sphinx_fxgraph
 from sphinx_fxgraph.sphinxext import assets, config, domain, nodes
 from sphinx_fxgraph.sphinxext.building import batch, builders
 from sphinx_fxgraph.sphinxext.reading import diff, directives, table, zoo
-from sphinx_fxgraph.sphinxext.writing import transforms
+from sphinx_fxgraph.sphinxext.writing import latex, transforms
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -23,6 +23,7 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     diff.setup(app)
     batch.setup(app)
     transforms.setup(app)
+    latex.setup(app)
     nodes.setup(app)
     assets.setup(app)
     table.setup(app)

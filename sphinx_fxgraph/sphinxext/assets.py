@@ -55,9 +55,9 @@ def link_static(app: Sphinx, page: Sequence[Any], kind: type[nodes.Element], mar
             app.add_js_file(f"{name}.js", loading_method="defer")
 
 
-def write(path: Path, content: str) -> None:
+def write(path: Path, content: str | bytes) -> None:
     """Put a file into the output. Pages are written by several processes, and two of them may show one model."""
-    data = content.encode()
+    data = content.encode() if isinstance(content, str) else content
     if path.exists() and path.read_bytes() == data:
         return
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import re
+import shutil
+import subprocess
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -121,13 +123,91 @@ def test_an_e_book_is_built_again_without_a_warning(models: Project, built: Call
     assert models.build("epub", "-nW", "--keep-going").warnings == ""
 
 
-@pytest.mark.parametrize(("builder", "file"), [("text", "index.txt"), ("latex", "project.tex"), ("xml", "index.xml")])
+@pytest.mark.parametrize(("builder", "file"), [("text", "index.txt"), ("man", "project.1"), ("xml", "index.xml")])
 def test_without_a_drawing_there_is_an_outline_and_a_table(
     built: Callable[[str], Build], builder: str, file: str
 ) -> None:
     text = built(builder).page(file)
     assert re.search(r"main +Sequential +1×4×16×16 f32", text)
     assert "align" in text[text.index("connected to") :]  # in the arguments, which only the table has
+
+
+def test_latex_has_the_drawing_as_a_pdf(built: Callable[[str], Build]) -> None:
+    latex = built("latex")
+    text = latex.page("project.tex")
+    figure = text[text.index("\\begin{figure}") : text.index("\\end{figure}")]
+    assert "\\sphinxincludegraphics[width=312bp]{fxgraph-fig-small.pdf}" in figure
+    assert "A \\sphinxstyleemphasis{small} model" in figure
+    assert (latex.folder / "fxgraph-fig-small.pdf").read_bytes().startswith(b"%PDF")
+    assert "1×4×16×16 f32\n" not in text[: text.index("\\end{figure}")]  # the outline, which the drawing replaces
+
+
+@pytest.fixture(scope="module")
+def unprinted(models: Project, built: Callable[[str], Build], tmp_path_factory: pytest.TempPathFactory) -> Build:
+    """LaTeX where CairoSVG is not installed."""
+    built("html")
+    folder = tmp_path_factory.mktemp("without")
+    (folder / "sitecustomize.py").write_text("import sys\nsys.modules['cairosvg'] = None\n")
+    doctrees = models.target / "doctrees"
+    return models.build("latex", "-n", "-E", "-D", f"fxgraph_cache_dir={doctrees / 'fxgraph'}", PYTHONPATH=str(folder))
+
+
+def test_without_a_converter_there_are_outlines_and_one_warning(unprinted: Build) -> None:
+    assert re.sub("\x1b.*?m", "", unprinted.warnings) == (
+        "WARNING: outlines stand in the place of drawings: PDF and PNG need CairoSVG: "
+        "pip install 'sphinx-fxgraph[print]'; svg and html need nothing [fxgraph.layout]\n"
+    )
+    text = unprinted.page("project.tex")
+    assert "fxgraph-fig-small.pdf" not in text
+    assert re.search(r"main +Sequential +1×4×16×16 f32", text)
+
+
+OWN = """
+from docutils import nodes
+from sphinx.builders.xml import XMLBuilder
+
+class Slides(XMLBuilder):
+    name = format = "slides"
+    supported_image_types = [{mime!r}]
+
+    def write_doc(self, docname, doctree):
+        self.post_process_images(doctree)
+        super().write_doc(docname, doctree)
+
+    def finish(self):
+        super().finish()
+        for source, name in self.images.items():
+            (self.outdir / name).write_bytes((self.srcdir / source).read_bytes())
+
+def setup(app):
+    app.add_builder(Slides)
+"""
+
+
+@pytest.mark.parametrize(
+    ("mime", "suffix", "magic"), [("image/svg+xml", ".svg", b"<?xml"), ("image/png", ".png", b"\x89PNG")]
+)
+def test_a_builder_that_nobody_here_knows_gets_an_image_of_a_kind_that_it_takes(
+    project: Project, mime: str, suffix: str, magic: bytes
+) -> None:
+    project.write("slides.py", OWN.format(mime=mime))
+    project.configure("extensions += ['slides']\n")
+    project.write("index.rst", INDEX[: INDEX.index(":numref:")])
+    build = project.build("slides", "-nW")
+    assert (build.status, build.warnings) == (0, "")
+    assert (build.folder / f"fxgraph-fig-small{suffix}").read_bytes().startswith(magic)
+    page = build.page("index.xml")
+    assert f'fxgraph-fig-small{suffix}"' in page
+    assert "fxgraph>" not in page
+
+
+@pytest.mark.skipif(not shutil.which("latexmk"), reason="LaTeX is not installed")
+def test_latex_makes_a_pdf_of_it(built: Callable[[str], Build]) -> None:
+    folder = built("latex").folder
+    command = ["latexmk", "-pdf", "-interaction=nonstopmode", "-halt-on-error", "project.tex"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stdout[-2000:].decode(errors="replace")
+    assert (folder / "project.pdf").exists()
 
 
 def test_latex_lets_the_table_break_over_pages(built: Callable[[str], Build]) -> None:

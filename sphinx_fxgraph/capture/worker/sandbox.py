@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
-import importlib
 import os
 import socket
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
+
+from sphinx_fxgraph import sources
 
 REMEDY = (
     "a capture has no network: build the model without downloaded weights (weights=None, pretrained=False), "
@@ -42,7 +43,7 @@ def enter(output: Path, folder: str, sys_path: Sequence[str], memory: int) -> in
             os.setsid()
     _redirect(output)
     sys.path[:] = dict.fromkeys([*sys_path, *sys.path])
-    importlib.invalidate_caches()
+    sources.look_again()
     with contextlib.suppress(OSError):
         os.chdir(folder)
     if sys.platform == "linux":

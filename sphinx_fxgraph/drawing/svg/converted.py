@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast
 
+POINTS = 0.75
+"""Points of a PDF for each unit of the drawing."""
 _SCALE = 2
 """Pixels of a PNG for each unit of the drawing: sharp on the displays of today."""
 
@@ -34,6 +37,19 @@ def png(svg: str) -> bytes:
         ConverterMissingError: CairoSVG is not there.
     """
     return cast("bytes", _cairosvg().svg2png(bytestring=svg.encode(), scale=_SCALE))
+
+
+CONVERTERS: dict[str, Callable[[str], bytes]] = {".pdf": pdf, ".png": png}
+"""By suffix of the file."""
+
+
+def missing() -> str:
+    """Why nothing can be converted here; empty where it can."""
+    try:
+        _cairosvg()
+    except ConverterMissingError as error:
+        return str(error)
+    return ""
 
 
 def _cairosvg() -> Any:

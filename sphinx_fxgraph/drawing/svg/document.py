@@ -13,7 +13,7 @@ from sphinx_fxgraph.drawing.svg.printed import PrintWriter
 from sphinx_fxgraph.drawing.svg.shares import Shares
 from sphinx_fxgraph.drawing.svg.writer import Writer
 
-__all__ = ["inside_svg", "page_svg", "print_svg"]
+__all__ = ["inside_svg", "page_svg", "print_size", "print_svg"]
 
 
 def page_svg(
@@ -57,6 +57,11 @@ def print_svg(
     return '<?xml version="1.0" encoding="utf-8"?>\n' + "".join(
         PrintWriter("fxgraph", shares, legend=legend).document(picture, title, description)
     )
+
+
+def print_size(picture: Frame, *, shares: Shares | None = None, legend: bool = True) -> tuple[float, float]:
+    """Width and height of what `print_svg` gives."""
+    return PrintWriter("fxgraph", shares, legend=legend).size(picture)
 
 
 class _PartWriter(Writer):

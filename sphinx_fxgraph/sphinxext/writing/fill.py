@@ -18,7 +18,7 @@ from sphinx_fxgraph.sphinxext.building import differences
 from sphinx_fxgraph.sphinxext.building.run import Run, look_of
 from sphinx_fxgraph.sphinxext.domain import fx_domain
 from sphinx_fxgraph.sphinxext.nodes import fxgraph, fxgraph_rows, fxgraph_tables
-from sphinx_fxgraph.sphinxext.writing import changes_table, stage_table, tables
+from sphinx_fxgraph.sphinxext.writing import changes_table, paper, stage_table, tables
 
 if TYPE_CHECKING:
     from sphinx.environment import BuildEnvironment
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 def fill(document: nodes.document, env: BuildEnvironment) -> None:
     """Fill the places of one page.
 
-    HTML gets the drawing and linked tables; every other format an outline and plain tables, in nodes it knows.
+    HTML gets the drawing and linked tables; every other format a picture of it or an outline, and plain tables.
     """
     run = fx_domain(env).run
     taken = {name for node in document.findall(nodes.Element) for name in node["ids"]}
     for place in list(document.findall(fxgraph)):
         place["look"] = differences.look(run, place["spec"], place["look"])
         place["prefix"] = _prefix(run, place, taken)
-        _fill_figure(run, place)
+        _fill_figure(env, place)
     for behind in list(document.findall(fxgraph_tables)):
         behind["look"] = differences.look(run, behind["spec"], behind["look"])
         behind["prefix"] = _prefix(run, behind, taken)
@@ -55,22 +55,27 @@ def _prefix(run: Run, place: nodes.Element, taken: set[str]) -> str:
     return figure
 
 
-def _fill_figure(run: Run, place: fxgraph) -> None:
+def _fill_figure(env: BuildEnvironment, place: fxgraph) -> None:
+    run = fx_domain(env).run
     figure = place.parent
     assert isinstance(figure, nodes.figure)
     if not figure["ids"]:  # without a caption the place had the id, so that the figure was not counted
         figure["ids"], place["ids"] = place["ids"], []
         figure["names"], place["names"] = place["names"], []
     record = run.record(place["spec"]) if run.shows else None
-    drawn = _is_html(run) and run.draws(place["spec"], look_of(place["look"]))
-    if not drawn:
+    drawn = _is_drawn(run, place)
+    if drawn and not _is_html(run):
+        first, *others = paper.put(env, place)
+        place.replace_self(first)
+        figure.parent.insert(figure.parent.index(figure) + 1, others)
+    elif not drawn:
         place.replace_self(nodes.paragraph("", "", nodes.literal(place["target"], place["target"])))
     if record is None:
         return
     compared = run.compared.get(place["spec"])
     told = compared.facts if compared else " · ".join(summary.facts(record, run.config.units))
     facts = nodes.paragraph("", told, classes=["fxg-facts"])
-    if drawn and getattr(run.builder, "download_support", False):
+    if drawn and _is_html(run) and getattr(run.builder, "download_support", False):
         name = dot_name(run, place["spec"])
         facts += nodes.Text(" · ")
         facts += addnodes.download_reference("", "DOT", filename=name, reftarget=name, classes=["fxg-dot"])
@@ -84,7 +89,7 @@ def _fill_behind(run: Run, behind: fxgraph_tables) -> None:
         behind.parent.remove(behind)
         return
     told: list[nodes.Node] = []
-    if not _is_html(run) or not run.draws(behind["spec"], look_of(behind["look"])):
+    if not _is_drawn(run, behind):
         told += _outline(record)
     if record.failure:
         told.append(failure.block(record.failure))
@@ -113,6 +118,11 @@ def _fill_behind(run: Run, behind: fxgraph_tables) -> None:
 def _outline(record: Record) -> list[nodes.Node]:
     outline = summary.outline(record).rstrip()
     return [nodes.literal_block(outline, outline, language="none", classes=["fxg-outline"])] if outline else []
+
+
+def _is_drawn(run: Run, place: nodes.Element) -> bool:
+    """Whether a place shows the drawing, or a picture of it."""
+    return bool(_is_html(run) or paper.suffix(run)) and run.draws(place["spec"], look_of(place["look"]))
 
 
 def _is_html(run: Run) -> bool:

@@ -25,6 +25,7 @@ from sphinx_fxgraph.sphinxext.building.run import look_of
 from sphinx_fxgraph.sphinxext.domain import fx_domain
 from sphinx_fxgraph.sphinxext.nodes import fxgraph, fxgraph_tables
 from sphinx_fxgraph.sphinxext.writing.fill import dot_name
+from sphinx_fxgraph.sphinxext.writing.paper import print_svg
 
 if TYPE_CHECKING:
     from sphinx.builders.html import StandaloneHTMLBuilder
@@ -39,20 +40,17 @@ def visit_fxgraph(writer: HTML5Translator, node: fxgraph) -> None:
     builder: StandaloneHTMLBuilder = writer.builder
     run = fx_domain(builder.env).run
     (job,) = run.jobs(node["spec"], look_of(node["look"]))
-    picture = compose.scene(job)
     description = node["alt"] or summary.describe(job.record)
-    shares = Shares(job.record, run.config.units, node["color"] or run.config.color)
     remark = compose.remark(job)
     beside = f'<p class="fxg-remark">{html.escape(remark)}</p>\n' if remark else ""
     if builder.name == "epub":  # its manifest cannot declare inline SVG
         name = f"fxgraph-{node['figure']}.svg"
-        drawing = document.print_svg(
-            picture, title=node["target"], description=description, shares=shares, legend=node["legend"]
-        )
-        write(Path(builder.outdir, builder.imagedir, name), drawing)
+        write(Path(builder.outdir, builder.imagedir, name), print_svg(run, node)[0])
         source = posixpath.join(builder.imgpath, quote(name))
         writer.body.append(f'<img class="fxg-svg" src="{source}" alt="{html.escape(description)}" />\n{beside}')
         raise nodes.SkipNode
+    picture = compose.scene(job)
+    shares = Shares(job.record, run.config.units, node["color"] or run.config.color)
     dot = dot_name(run, node["spec"])
     write(Path(builder.outdir, "_downloads", dot), classic.source(job.record))
     verdict = job.record.verdict.kind if job.record.verdict else ""

@@ -1,0 +1,73 @@
+"""The drawing for formats without style sheets: its print variant, as a file of the kind that the format takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from docutils import nodes
+
+from sphinx_fxgraph.drawing import compose
+from sphinx_fxgraph.drawing.svg import converted, document
+from sphinx_fxgraph.drawing.svg.shares import Shares
+from sphinx_fxgraph.drawing.svg.strips import Strips, strips
+from sphinx_fxgraph.drawing.text import summary
+from sphinx_fxgraph.sphinxext.assets import write
+from sphinx_fxgraph.sphinxext.building.run import Run, look_of
+from sphinx_fxgraph.sphinxext.domain import fx_domain
+from sphinx_fxgraph.sphinxext.nodes import fxgraph
+from sphinx_fxgraph.sphinxext.writing import latex
+
+if TYPE_CHECKING:
+    from sphinx.environment import BuildEnvironment
+
+_KINDS = {"image/svg+xml": ".svg", "application/pdf": ".pdf", "image/png": ".png"}
+"""What a builder may take, the best first."""
+_OUTLINED = ("html", "text", "man", "texinfo", "xml", "pseudoxml")
+"""Formats that get no file: HTML has the drawing in its pages, the others have an outline instead."""
+_PAPER = (460.0, 530.0)
+"""Points that a page has for a drawing, beside caption and facts: letter or A4 with the margins of Sphinx's LaTeX."""
+
+
+def suffix(run: Run) -> str:
+    """That of the files which this builder takes drawings as; empty where it takes none, or none can be made."""
+    wanted = _wanted(run)
+    return wanted if wanted in ("", ".svg") or not converted.missing() else ""
+
+
+def missing(run: Run) -> str:
+    """What to warn of, where there could be drawings and are none."""
+    why = "" if _wanted(run) in ("", ".svg") else converted.missing()
+    return f"outlines stand in the place of drawings: {why}" if why else ""
+
+
+def _wanted(run: Run) -> str:
+    taken = () if run.builder.format in _OUTLINED else run.builder.supported_image_types
+    return next((suffix for mime, suffix in _KINDS.items() if mime in taken), "")
+
+
+def print_svg(run: Run, place: fxgraph) -> tuple[str, Strips]:
+    """The print variant of what a place shows, and how it fits on paper."""
+    (job,) = run.jobs(place["spec"], look_of(place["look"]))
+    picture = compose.scene(job)
+    shares = Shares(job.record, run.config.units, place["color"] or run.config.color)
+    about = {"title": place["target"], "description": place["alt"] or summary.describe(job.record)}
+    svg = document.print_svg(picture, **about, shares=shares, legend=place["legend"])
+    size = document.print_size(picture, shares=shares, legend=place["legend"])
+    return svg, strips(picture, size, _PAPER, latex.GAP)
+
+
+def put(env: BuildEnvironment, place: fxgraph) -> Sequence[nodes.Element]:
+    """Write the drawing, and give what stands in its place; what is behind the first stands behind the figure."""
+    run = fx_domain(env).run
+    svg, cut = print_svg(run, place)
+    kind = suffix(run)
+    is_latex = run.builder.format == "latex"
+    folder = run.builder.outdir if is_latex else Path(env.doctreedir, "images")
+    file = Path(folder, f"fxgraph-{place['figure']}{kind}")
+    write(file, svg.encode() if kind == ".svg" else converted.CONVERTERS[kind](svg))
+    if is_latex:
+        return [nodes.raw("", text, format="latex") for text in latex.sheets(file.name, cut, converted.POINTS)]
+    env.images.add_file(env.docname, str(file))
+    return [nodes.image("", uri=str(file), candidates={"*": str(file)}, alt=place["alt"])]
