@@ -54,7 +54,7 @@ def test_a_small_picture_is_one_piece_in_the_size_of_a_display() -> None:
 def test_a_tall_picture_is_cut_between_its_boxes() -> None:
     picture = chain(50)
     found = strips(picture, (picture.width, picture.height + 40), PAPER, GAP)
-    assert found.scale == 0.5
+    assert 0.45 <= found.scale <= 0.5
     assert len(found.cuts) > 2
     for _, cut in found.cuts[:-1]:
         assert not [box for box in boxes(picture) if box[0] < cut < box[1]]
