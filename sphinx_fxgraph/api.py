@@ -119,6 +119,7 @@ class LookOptions(TypedDict, total=False):
         fold: ``auto``, ``loose`` or ``off``.
         nontensor: ``auto``, ``show``, ``compact`` or ``hide``.
         direction: ``TB`` or ``LR``.
+        dims: names of the dimensions of each input, or of all that have as many: ``(("N", "C", "H", "W"),)``.
     """
 
     depth: int | None
@@ -126,6 +127,7 @@ class LookOptions(TypedDict, total=False):
     fold: str
     nontensor: str
     direction: str
+    dims: tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from sphinx_fxgraph import commands
 from sphinx_fxgraph.commands import capture_options, captured, sentence, spec_of
 from sphinx_fxgraph.drawing import files
 from sphinx_fxgraph.drawing.layout.engine import EngineFailedError, EngineMissingError
-from sphinx_fxgraph.drawing.look import Look
+from sphinx_fxgraph.drawing.look import Look, parse_dims
 from sphinx_fxgraph.drawing.svg.converted import ConverterMissingError
 from sphinx_fxgraph.drawing.tables.rows import Row, node_rows
 from sphinx_fxgraph.drawing.text import summary
@@ -72,10 +72,18 @@ def _parser() -> argparse.ArgumentParser:
     draw.add_argument("--fold", choices=("auto", "loose", "off"), default="auto")
     draw.add_argument("--nontensor", choices=("auto", "show", "compact", "hide"), default="auto")
     draw.add_argument("--direction", choices=("TB", "LR"), default="TB")
+    draw.add_argument("--dims", metavar="NAMES", type=_dims, default=(), help="of the inputs' dimensions: N C H W")
     draw.add_argument("--dot", default="", help="the Graphviz engine to use, as a command")
     draw.set_defaults(run=_draw)
     commands.add(subcommands)
     return parser
+
+
+def _dims(text: str) -> tuple[tuple[str, ...], ...]:
+    try:
+        return parse_dims(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _file(name: str) -> Path:
@@ -98,7 +106,7 @@ def _show(options: argparse.Namespace) -> int:
 
 def _draw(options: argparse.Namespace) -> int:
     spec = spec_of(options.target, options)
-    look = Look(options.depth, tuple(options.open), options.fold, options.nontensor, options.direction)
+    look = Look(options.depth, tuple(options.open), options.fold, options.nontensor, options.direction, options.dims)
     path: Path = options.output
     (record,) = captured([spec], options.python)
     problem = sentence(record.failure) if record.failure else ""

@@ -5,6 +5,7 @@ It is read without the graph in a small part of the time, and is all that a buil
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
@@ -52,6 +53,12 @@ class Failure:
     def lacks_memory(self) -> bool:
         """Whether there was too little memory; torch's allocator says so with a RuntimeError."""
         return self.type == "MemoryError" or "allocate memory" in self.message
+
+    @property
+    def missing(self) -> str:
+        """The module that is not installed here, if that is why."""
+        found = re.search(r"no module '([\w.]+)'|^(torch) is not installed", self.message)
+        return found[found.lastindex or 0] if found else ""
 
     @property
     def was_killed(self) -> bool:

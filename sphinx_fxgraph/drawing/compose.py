@@ -13,6 +13,7 @@ from sphinx_fxgraph.drawing.composer import Composer, Drawn, Frame, Inside
 from sphinx_fxgraph.drawing.layout import attempts
 from sphinx_fxgraph.drawing.layout.engine import Coordinates, Engine
 from sphinx_fxgraph.drawing.look import Look
+from sphinx_fxgraph.drawing.seen.dims import named
 from sphinx_fxgraph.record import Record
 
 __all__ = ["Drawn", "Frame", "Inside", "Job", "insides", "lay_out", "remark", "scene"]
@@ -50,7 +51,7 @@ class Job:
     @cached_property
     def composer(self) -> Composer:
         """What puts the picture together."""
-        return Composer(self.record, self.look, self.layouts, inside=self.inside)
+        return Composer(named(self.record, self.look.dims), self.look, self.layouts, inside=self.inside)
 
 
 def lay_out(jobs: Sequence[Job], engine: Engine, timeout: float = 60) -> list[str]:

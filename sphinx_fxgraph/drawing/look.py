@@ -22,3 +22,18 @@ class Look:
     """Operators whose result holds no tensor: ``show``, ``compact``, ``hide``; ``auto`` shows few, compacts many."""
     direction: str = "TB"
     """``TB`` from top to bottom, ``LR`` from left to right."""
+    dims: tuple[tuple[str, ...], ...] = ()
+    """Names of the dimensions of each input, or of all that have as many."""
+
+
+def parse_dims(text: str) -> tuple[tuple[str, ...], ...]:
+    """The names of dimensions as one writes them: ``N C H W``, or ``N C H W, N T`` for two inputs.
+
+    Raises:
+        ValueError: they are no names.
+    """
+    groups = tuple(tuple(part.split()) for part in text.split(","))
+    names = [name for group in groups for name in group]
+    if not names or not all(map(str.isidentifier, names)):
+        raise ValueError(f"{text!r} names no dimensions; for example N C H W, or N C H W, N T for two inputs")
+    return groups

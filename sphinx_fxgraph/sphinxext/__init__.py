@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import sphinx_fxgraph
 from sphinx_fxgraph.sphinxext import assets, config, domain, nodes
 from sphinx_fxgraph.sphinxext.building import batch, builders
-from sphinx_fxgraph.sphinxext.reading import diff, directives, table, zoo
+from sphinx_fxgraph.sphinxext.reading import diff, directives, report, table, zoo
 from sphinx_fxgraph.sphinxext.writing import latex, transforms
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     nodes.setup(app)
     assets.setup(app)
     table.setup(app)
+    report.setup(app)
     zoo.setup(app)
     builders.setup(app)
     return {

@@ -63,7 +63,9 @@ class Config:
         rebuild="env",
         help='Options by target pattern, {"torchvision.models.*": {"inputs": "f32[1,3,224,224]"}}; later ones win',
     )
-
+    require_verdict: bool = _value(
+        False, types=(bool,), help="Whether it is a warning that a graph holds for one path of its model only"
+    )
     macs: str = _value(
         "torchvision",
         types=ENUM(*CONVENTIONS),

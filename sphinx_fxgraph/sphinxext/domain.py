@@ -61,11 +61,12 @@ class FxDomain(Domain):
 
     name = "fx"
     label = "fxgraph"
-    data_version = 6
+    data_version = 7
     initial_data: ClassVar[dict[str, dict[str, Any]]] = {
         "uses": {},
         "mentions": {},
         "tables": {},
+        "reports": {},
         "zoos": {},
         "differences": {},
     }
@@ -102,6 +103,11 @@ class FxDomain(Domain):
         return cast("dict[str, bool]", self.data["tables"])
 
     @property
+    def reports(self) -> dict[str, bool]:
+        """The pages that tell of all models of the project."""
+        return cast("dict[str, bool]", self.data["reports"])
+
+    @property
     def zoos(self) -> dict[str, dict[str, str]]:
         """The pages with the index of a zoo: docname -> zoo -> digest of its list of pages."""
         return cast("dict[str, dict[str, str]]", self.data["zoos"])
@@ -130,7 +136,7 @@ class FxDomain(Domain):
     @property
     def docnames(self) -> list[str]:
         """The pages that depend on a model."""
-        return sorted(self.uses.keys() | self.mentions.keys())
+        return sorted(self.uses.keys() | self.mentions.keys() | self.reports.keys())
 
     def each(self) -> Iterator[Use]:
         """All uses, page by page in alphabetical order."""

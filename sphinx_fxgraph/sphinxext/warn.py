@@ -6,7 +6,10 @@ from sphinx.util import logging
 
 logger = logging.getLogger(__name__)
 
-SUBTYPES = ("import", "build", "input", "trace", "probe", "expect", "layout", "cache", "option", "limit")
+SUBTYPES = (
+    *("import", "build", "input", "trace", "probe", "limit", "mock"),
+    *("verdict", "expect", "layout", "cache", "option"),
+)
 """The stages of a failed capture, and what else can be wrong."""
 
 

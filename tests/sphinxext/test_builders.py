@@ -59,6 +59,9 @@ Other
 .. fxgraph-table:: fig-small, other <fig-without-caption>
    :compare:
 
+.. fxgraph-report::
+   :caption: How it went
+
 .. fxgraph-diff:: zoo.examples.Mlp
    :inputs: 1, 4
    :against: zoo.examples.Mlp(hidden=4)

@@ -235,3 +235,89 @@ def test_without_torch_what_was_captured_is_shown(project: Project, tmp_path: Pa
     build = project.build("html", "-W")
     assert build.warnings == ""
     assert len(BeautifulSoup(build.page(), "lxml").select("svg.fxg-svg")) == 2
+
+
+REPORT = """
+Report
+======
+
+.. fxgraph-report::
+   :caption: All of them
+
+.. fxgraph-report::
+   :only: failed
+"""
+
+MODELS = """
+Models
+======
+
+.. fxgraph:: zoo.branch.EarlyExit
+   :inputs: 1, 3, 32, 32
+   :name: exit
+
+.. fxgraph:: zoo.broken.Misfit
+   :inputs: 1, 4
+   :expect: error
+
+.. fxgraph:: needs.Net
+   :inputs: 1, 4
+"""
+
+
+@pytest.fixture(scope="module")
+def reported(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Build]:
+    """A project with a report, a model that takes one path, one that shall fail, one that is mocked."""
+    project = Project(tmp_path_factory.mktemp("report"))
+    project.configure(
+        TYPES
+        + "extensions += ['sphinx.ext.autodoc']\nautodoc_mock_imports = ['not_there']\nfxgraph_require_verdict = True\n"
+    )
+    project.write("needs.py", "from not_there.kernels import fast\n\nclass Net: pass\n")
+    project.write("index.rst", "Index\n=====\n\n.. toctree::\n\n   models\n   report\n")
+    project.write("models.rst", MODELS)
+    project.write("report.rst", REPORT)
+    return project, project.build("html")
+
+
+def rows(build: Build) -> list[list[list[str]]]:
+    tables = BeautifulSoup(build.page("report.html"), "lxml").select("table.fxg-report")
+    return [[[cell.text.strip() for cell in row.select("td")] for row in table.select("tbody tr")] for table in tables]
+
+
+def test_a_report_tells_of_every_model_and_of_those_that_failed(reported: tuple[Project, Build]) -> None:
+    everything, failed = rows(reported[1])
+    assert [row[:2] for row in everything] == [
+        ["exit", "models"],
+        ["zoo.broken.Misfit", "models"],
+        ["needs.Net", "models"],
+    ]
+    assert everything[0][2:] == ["observed", everything[0][3], "one path", "captured"]
+    assert everything[1][-1].startswith("as expected: The model cannot be run: RuntimeError: mat1")
+    assert everything[2][-1].startswith("The model cannot be imported: ")
+    assert failed == everything[1:]
+    page = BeautifulSoup(reported[1].page("report.html"), "lxml")
+    assert page.select("table.fxg-report a.reference.internal")[0]["href"] == "models.html#exit"
+
+
+def test_a_report_follows_its_models(reported: tuple[Project, Build]) -> None:
+    project, _ = reported
+    project.write("models.rst", MODELS.partition(".. fxgraph:: needs")[0])
+    build = project.build("html")
+    assert [row[0] for row in rows(build)[0]] == ["exit", "zoo.broken.Misfit"]
+    assert "no targets are out of date" in project.build("html").output.lower() or "0 changed" in build.output
+    project.write("models.rst", MODELS)
+
+
+def test_one_path_is_a_warning_where_a_verdict_is_required(reported: tuple[Project, Build]) -> None:
+    (line,) = [line for line in told(reported[1]) if "fxgraph.verdict" in line]
+    assert re.fullmatch(
+        r"models.rst:5: WARNING: zoo.branch.EarlyExit: one path, as run \(.*\) \[fxgraph.verdict\]", line
+    )
+
+
+def test_a_module_that_autodoc_mocks_is_told_with_what_a_capture_needs(reported: tuple[Project, Build]) -> None:
+    (line,) = [line for line in told(reported[1]) if "fxgraph.mock" in line]
+    assert line.startswith("models.rst:13: WARNING: needs.Net: The model cannot be imported: ")
+    assert "no module 'not_there', which needs imports" in line
+    assert "a capture needs the real one or a committed cache" in line

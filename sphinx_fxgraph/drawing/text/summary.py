@@ -29,11 +29,11 @@ def facts(record: Record, units: Units = PLAIN) -> tuple[str, ...]:
         parts.append(units.macs(macs) + (" with norms and pooling" if units.convention == "all" else ""))
     parts += filter(None, [shapes(record)])
     if record.verdict:
-        parts.append(_verdict(record.verdict))
+        parts.append(holds_for(record.verdict))
     return tuple(parts)
 
 
-def _verdict(verdict: Verdict) -> str:
+def holds_for(verdict: Verdict) -> str:
     """Whether the graph holds for every input value; if not, the place and the first sentence of the reason."""
     words = _VERDICTS.get(verdict.kind, verdict.kind)
     reason = verdict.reason.partition(". ")[0]

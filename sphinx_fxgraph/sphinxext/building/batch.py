@@ -45,7 +45,7 @@ def begin(app: Sphinx) -> None:
     config = Config.of(app.config)
     folder = Path(app.confdir, config.cache_dir) if config.cache_dir else Path(app.doctreedir, "fxgraph")
     store = Store(folder, writable=config.mode not in ("cached", "off"))
-    fx_domain(app.env).run = Run(app.builder, config, store)
+    fx_domain(app.env).run = Run(app.builder, config, store, tuple(getattr(app.config, "autodoc_mock_imports", ())))
 
 
 def update(app: Sphinx, env: BuildEnvironment) -> list[str]:
@@ -248,14 +248,26 @@ def wrong(run: Run, uses: Sequence[Use]) -> Iterator[tuple[str, str, str | None]
             yield f"{name}: {message}", subtype, use.location
         failed = record.failure if record else None
         if failed and (use.expect != "error" or failed.stage == "cache"):
-            yield f"{name}: {failure.sentence(failed)}", failed.stage, use.location
+            mock = _mock(run, failed.missing)
+            yield f"{name}: {failure.sentence(failed)}{mock}", "mock" if mock else failed.stage, use.location
         elif use.expect == "error" and not failed:
             yield f"{name}: it was expected to fail, but its graph was captured", "expect", use.location
-        elif use.claims and (captured := run.record(key)):
+        elif (use.claims or run.config.require_verdict) and (captured := run.record(key)):
             for complaint in claims.broken(captured, use.claims, run.config.units):
                 yield f"{name}: {complaint}", "expect", use.location
+            if run.config.require_verdict and captured.verdict and captured.verdict.kind == "path":
+                from sphinx_fxgraph.drawing.text import summary
+
+                yield f"{name}: {summary.holds_for(captured.verdict)}", "verdict", use.location
     for complaint in run.store.complaints:
         yield complaint, "cache", None
+
+
+def _mock(run: Run, missing: str) -> str:
+    """What to add where a module is missing that autodoc does without."""
+    mocked = next((name for name in run.mocked if missing == name or missing.startswith(f"{name}.")), "")
+    told = f"; autodoc has a mock of {mocked} (autodoc_mock_imports), a capture needs the real one or a committed cache"
+    return told if mocked else ""
 
 
 def setup(app: Sphinx) -> None:

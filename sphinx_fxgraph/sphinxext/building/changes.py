@@ -86,6 +86,9 @@ def _digest(domain: FxDomain, docname: str, seals: Mapping[str, str]) -> str:
     for pattern in sorted(set(domain.mentions.get(docname, ()))):
         found = domain.named(pattern).items()
         parts.append([pattern, *([name, page, use.figure, seals.get(use.spec_id, "")] for name, (page, use) in found)])
+    if docname in domain.reports:
+        for page in sorted(domain.uses):
+            parts += [[page, use.name, use.figure, use.expect, seals.get(use.spec_id, "")] for use in domain.uses[page]]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

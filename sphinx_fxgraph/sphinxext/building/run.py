@@ -33,6 +33,8 @@ class Run:
     builder: Builder
     config: Config
     store: Store
+    mocked: tuple[str, ...] = ()
+    """The modules that autodoc replaces."""
     specs: dict[str, Shown] = field(default_factory=dict)
     """All that are shown or compared, by id."""
     compared: dict[str, Compared] = field(default_factory=dict)

@@ -13,7 +13,7 @@ from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
 from sphinx_fxgraph.drawing.anchors import anchor
-from sphinx_fxgraph.drawing.look import COLOURS
+from sphinx_fxgraph.drawing.look import COLOURS, parse_dims
 from sphinx_fxgraph.drawing.tables.columns import parse_columns
 from sphinx_fxgraph.head import Failure
 from sphinx_fxgraph.spec import GraphSpec, SpecError, names_set, parse_inputs
@@ -67,6 +67,7 @@ CAPTURE = ("inputs", "method", "submodule", "mode", "tracer", "leaf", "dtype", "
 
 LOOK: dict[str, Callable[[str], Any]] = {
     "depth": directives.nonnegative_int,
+    "dims": parse_dims,
     "direction": _one_of("TB", "LR"),
     "fold": _one_of("auto", "loose", "off"),
     "nontensor": _one_of("auto", "show", "compact", "hide"),

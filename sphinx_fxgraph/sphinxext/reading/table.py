@@ -123,8 +123,13 @@ def model_table(
         domain.mention(directive.env.docname, entry.text)
     kind = ["fxg-table", "fxg-compare"] if compare else ["fxg-table"]
     table = nodes.table("", classes=[*kind, *directive.options.get("class", ())])
-    directive.set_source_info(table)
     table["fxgraph"] = {"rows": [tuple(entry) for entry in entries], "columns": tuple(columns), "compare": compare}
+    yield from captioned(directive, table)
+
+
+def captioned(directive: SphinxDirective, table: nodes.table) -> Iterator[nodes.Node]:
+    """A table with the directive's name and caption; what is wrong with the latter stands before it."""
+    directive.set_source_info(table)
     if "caption" in directive.options:
         inline, messages = directive.parse_inline(directive.options["caption"])
         title = nodes.title(directive.options["caption"], "", *inline)

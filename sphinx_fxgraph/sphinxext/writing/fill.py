@@ -9,6 +9,7 @@ from docutils import nodes
 from sphinx import addnodes
 
 from sphinx_fxgraph.drawing.anchors import anchor
+from sphinx_fxgraph.drawing.seen.dims import named
 from sphinx_fxgraph.drawing.tables import stages
 from sphinx_fxgraph.drawing.tables.columns import COLUMNS
 from sphinx_fxgraph.drawing.text import summary
@@ -73,7 +74,8 @@ def _fill_figure(env: BuildEnvironment, place: fxgraph) -> None:
     if record is None:
         return
     compared = run.compared.get(place["spec"])
-    told = compared.facts if compared else " · ".join(summary.facts(record, run.config.units))
+    shown = named(record, place["look"].get("dims", ()))
+    told = compared.facts if compared else " · ".join(summary.facts(shown, run.config.units))
     facts = nodes.paragraph("", told, classes=["fxg-facts"])
     if drawn and _is_html(run) and getattr(run.builder, "download_support", False):
         name = dot_name(run, place["spec"])
@@ -88,6 +90,7 @@ def _fill_behind(run: Run, behind: fxgraph_tables) -> None:
     if record is None:
         behind.parent.remove(behind)
         return
+    record = named(record, behind["look"].get("dims", ()))
     told: list[nodes.Node] = []
     if not _is_drawn(run, behind):
         told += _outline(record)

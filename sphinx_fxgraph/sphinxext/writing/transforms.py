@@ -26,10 +26,10 @@ class Fill(SphinxPostTransform):
         domain, docname = fx_domain(self.env), self.env.docname
         if docname in domain.run.digests:
             domain.run.written[docname] = domain.run.digests[docname]
-        if any(docname in noted for noted in (domain.uses, domain.mentions, domain.tables)):
-            from sphinx_fxgraph.sphinxext.writing import fill, table_rows, thumbnails
+        if any(docname in noted for noted in (domain.uses, domain.mentions, domain.tables, domain.reports)):
+            from sphinx_fxgraph.sphinxext.writing import fill, report_rows, table_rows, thumbnails
 
-            for room in (fill, table_rows, thumbnails):
+            for room in (fill, table_rows, report_rows, thumbnails):
                 room.fill(self.document, self.env)
 
 

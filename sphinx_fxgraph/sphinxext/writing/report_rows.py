@@ -1,0 +1,58 @@
+"""The rows of a report, found when the page is written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from docutils import nodes
+from sphinx.util.nodes import make_refnode
+
+from sphinx_fxgraph.drawing.text.units import Units
+from sphinx_fxgraph.record import Record
+from sphinx_fxgraph.sphinxext import failure
+from sphinx_fxgraph.sphinxext.domain import Use, fx_domain
+from sphinx_fxgraph.sphinxext.writing import table_rows, tables
+
+if TYPE_CHECKING:
+    from sphinx.environment import BuildEnvironment
+
+_COLUMNS = ("model", "page", "tracer", "ops", "holds for", "outcome")
+_WIDEST = 40
+"""Characters of a column, where a writer goes by characters."""
+
+
+def fill(document: nodes.document, env: BuildEnvironment) -> None:
+    """Give the reports on one page their rows."""
+    domain = fx_domain(env)
+    run = domain.run
+    for table in [table for table in document.findall(nodes.table) if "fxgraph_report" in table]:
+        only = table.attributes.pop("fxgraph_report")
+        body, texts = nodes.tbody(), []
+        for docname in sorted(domain.uses):
+            for use in {(use.figure, use.spec_id): use for use in domain.uses[docname]}.values():
+                record = run.record(use.spec_id) if run.shows else None
+                if only == "failed" and record is not None and not record.failure:
+                    continue
+                cells = _cells(use, docname, record, run.config.units)
+                link = make_refnode(run.builder, env.docname, docname, use.figure, nodes.Text(cells[0]))
+                contents = (link, *map(nodes.Text, cells[1:]))
+                entries = (nodes.entry("", nodes.paragraph("", "", content)) for content in contents)
+                body += nodes.row("", *entries, classes=["fxg-failed"] if record is None or record.failure else [])
+                texts.append(cells)
+        if texts:
+            table += tables.grouped(_COLUMNS, body, tables.widths(_COLUMNS, texts, _WIDEST))
+        else:
+            told = "every capture went well" if only else "no page shows a model"
+            table.replace_self(nodes.paragraph(told, told))
+
+
+def _cells(use: Use, docname: str, record: Record | None, units: Units) -> tuple[str, ...]:
+    """What stands in each column."""
+    name = use.name or use.spec.target or use.spec.label
+    if record is None:
+        return name, docname, "", "", "", "not captured"
+    if not record.failure:
+        verdict = table_rows.CELLS["verdict"](record, units)
+        return name, docname, record.tracer, table_rows.CELLS["ops"](record, units), verdict, "captured"
+    expected = "as expected: " if use.expect == "error" else ""
+    return name, docname, record.tracer, "", "", expected + failure.sentence(record.failure)
