@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from docutils import nodes
 
@@ -18,41 +17,52 @@ if TYPE_CHECKING:
 STATIC = Path(__file__).parent.parent / "static"
 
 
+class _Part(NamedTuple):
+    """What some nodes need."""
+
+    files: tuple[str, ...]
+    kind: type[nodes.Element]
+    marked: str
+    """A class of the nodes."""
+    noted: str
+    """The pages that have any, in the domain."""
+
+
+_PARTS = (
+    _Part(("fxgraph.css", "fxgraph.js"), nodes.figure, "fxgraph", "uses"),
+    # The script finds out whether the page is dark.
+    _Part(("fxgraph.css", "fxgraph.js"), nodes.bullet_list, "fxg-thumbs", "zoos"),
+    _Part(("fxgraph-table.css", "fxgraph-table.js"), nodes.table, "fxg-table", "tables"),
+    _Part(("fxgraph-diff.css",), nodes.figure, "fxg-diff", "differences"),
+)
+
+
 def copy_assets(app: Sphinx, builder: Builder) -> None:  # noqa: ARG001 - an event handler
-    """Put style sheet and script into the output, if any page has a graph."""
-    if builder.format == "html" and fx_domain(builder.env).uses:
-        copy_static(builder, "fxgraph.css", "fxgraph.js")
-
-
-def copy_static(builder: Builder, *names: str) -> None:
-    """Put files of ours into the output.
+    """Put the files that any page needs into the output.
 
     Not by Sphinx's copy_asset_file: it warns of the file that an older version of ours has left there.
     """
-    for name in names:
+    needed = {name for part in _PARTS if getattr(fx_domain(builder.env), part.noted) for name in part.files}
+    for name in sorted(needed) if builder.format == "html" else ():
         write(Path(builder.outdir, "_static", name), (STATIC / name).read_text(encoding="utf-8"))
 
 
-def add_assets(app: Sphinx, *page: Any) -> None:
-    """Link them on the pages that have a graph."""
-    link_static(app, page, nodes.figure, "fxgraph", "fxgraph")
-
-
-def link_static(app: Sphinx, page: Sequence[Any], kind: type[nodes.Element], marked: str, name: str) -> None:
-    """Link a style sheet of ours and its script on a page that has a node with a class.
-
-    Args:
-        app: adds them; no script in e-books.
-        page: what Sphinx says of it, the doctree last.
-        kind: of the node.
-        marked: its class.
-        name: that of the files.
-    """
-    doctree: nodes.document | None = page[-1]
-    if doctree is not None and any(marked in found["classes"] for found in doctree.findall(kind)):
-        app.add_css_file(f"{name}.css")
-        if app.builder.name != "epub":
-            app.add_js_file(f"{name}.js", loading_method="defer")
+def add_assets(
+    app: Sphinx,
+    pagename: str,  # noqa: ARG001 - an event handler
+    templatename: str,  # noqa: ARG001
+    context: dict[str, Any],  # noqa: ARG001
+    doctree: nodes.document | None,
+) -> None:
+    """Link the files that a page needs; no script in e-books."""
+    if doctree is None:
+        return
+    parts = [part for part in _PARTS if any(part.marked in node["classes"] for node in doctree.findall(part.kind))]
+    for name in dict.fromkeys(name for part in parts for name in part.files):
+        if name.endswith(".css"):
+            app.add_css_file(name)
+        elif app.builder.name != "epub":
+            app.add_js_file(name, loading_method="defer")
 
 
 def write(path: Path, content: str | bytes) -> None:

@@ -211,6 +211,8 @@ def test_latex_makes_a_pdf_of_it(built: Callable[[str], Build]) -> None:
     done = subprocess.run(command, cwd=folder, capture_output=True, check=False, timeout=300)
     assert done.returncode == 0, done.stdout[-2000:].decode(errors="replace")
     assert (folder / "project.pdf").exists()
+    wide = re.findall(rb"Overfull .hbox .([\d.]+)pt too wide. in alignment", (folder / "project.log").read_bytes())
+    assert max(map(float, wide), default=0) < 10
 
 
 def test_latex_lets_the_table_break_over_pages(built: Callable[[str], Build]) -> None:
@@ -218,6 +220,18 @@ def test_latex_lets_the_table_break_over_pages(built: Callable[[str], Build]) ->
     assert "\\begin{longtable}" in text
     figure = text[text.index("\\begin{figure}") : text.index("\\end{figure}")]
     assert "longtable" not in figure
+
+
+def test_latex_gives_each_column_what_it_needs(built: Callable[[str], Build]) -> None:
+    text = built("latex").page("project.tex")
+    start = text.index("\\begin{longtable}")
+    columns = re.findall(r"\\X{(\d+)}{(\d+)}", text[start : text.index("\n", start)])
+    widths = [int(width) for width, _ in columns]
+    assert len(widths) == 10
+    assert {int(whole) for _, whole in columns} == {sum(widths)}
+    assert max(widths) > 1.5 * min(widths)
+    assert "\\begingroup\\footnotesize" in text[:start]
+    assert "call\\_\\allowbreak{}function" in text[start:]
 
 
 def test_an_e_book_has_the_drawing_as_a_picture(built: Callable[[str], Build]) -> None:

@@ -6,19 +6,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from docutils import nodes
 
 from sphinx_fxgraph.head import Failure
 from sphinx_fxgraph.spec import SpecError
-from sphinx_fxgraph.sphinxext import assets, claims, failure
+from sphinx_fxgraph.sphinxext import claims, failure
 from sphinx_fxgraph.sphinxext.domain import Asked, Use, fx_domain
 from sphinx_fxgraph.sphinxext.reading.directives import LOOK, FxgraphDirective, defaults, spec_of
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
-    from sphinx.builders import Builder
 
     from sphinx_fxgraph.sphinxext.building.compared import Kept
 
@@ -63,7 +62,9 @@ class FxgraphDiffDirective(FxgraphDirective):
         for spec in comparison.specs:
             domain.note(self.env.docname, Use(spec, None, location))
         domain.compare(self.env.docname, Asked(comparison.to_dict(), look, location))
-        return [*self._figure(comparison, look, checked)]
+        figure, behind = self._figure(comparison, look, checked)
+        figure["classes"].append("fxg-diff")
+        return [figure, behind]
 
     def _outside(self, text: str) -> Kept | None:
         """A record that is not captured: a file, or something that a revision of the repository has."""
@@ -83,23 +84,6 @@ class FxgraphDiffDirective(FxgraphDirective):
         return None
 
 
-def copy_assets(app: Sphinx, builder: Builder) -> None:  # noqa: ARG001 - an event handler
-    """Put the style sheet into the output, if any page compares models."""
-    if builder.format == "html" and fx_domain(builder.env).differences:
-        assets.copy_static(builder, ASSET)
-
-
-def add_assets(app: Sphinx, *page: Any) -> None:
-    """Link it on the pages that do."""
-    if page[0] in fx_domain(app.env).differences:
-        app.add_css_file(ASSET)
-
-
-ASSET = "fxgraph-diff.css"
-
-
 def setup(app: Sphinx) -> None:
-    """Tell Sphinx of the directive and its style sheet."""
+    """Tell Sphinx of the directive."""
     app.add_directive("fxgraph-diff", FxgraphDiffDirective)
-    app.connect("write-started", copy_assets)
-    app.connect("html-page-context", add_assets)

@@ -16,14 +16,12 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 from sphinx_fxgraph.spec import SpecError, parse_target
-from sphinx_fxgraph.sphinxext import assets
 from sphinx_fxgraph.sphinxext.domain import Use, fx_domain
 from sphinx_fxgraph.sphinxext.reading.directives import CAPTURE, defaults, spec_of
 from sphinx_fxgraph.sphinxext.warn import warn
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
-    from sphinx.builders import Builder
 
 logger = logging.getLogger(__name__)
 
@@ -162,25 +160,6 @@ def _parts(written: str) -> Iterator[str]:
         yield " ".join(part.split())
 
 
-# -- script and style sheet
-
-
-def copy_assets(app: Sphinx, builder: Builder) -> None:  # noqa: ARG001 - an event handler
-    """Put them into the output, if any page has a table."""
-    if builder.format == "html" and fx_domain(builder.env).tables:
-        assets.copy_static(builder, *ASSETS)
-
-
-def add_assets(app: Sphinx, *page: Any) -> None:
-    """Link them on the pages that have a table."""
-    assets.link_static(app, page, nodes.table, "fxg-table", "fxgraph-table")
-
-
-ASSETS = "fxgraph-table.css", "fxgraph-table.js"
-
-
 def setup(app: Sphinx) -> None:
-    """Tell Sphinx of the directive and of what fills it."""
+    """Tell Sphinx of the directive."""
     app.add_directive("fxgraph-table", FxgraphTable)
-    app.connect("write-started", copy_assets)
-    app.connect("html-page-context", add_assets)

@@ -12,7 +12,6 @@ from docutils.parsers.rst import directives
 from sphinx import addnodes
 from sphinx.util.docutils import SphinxDirective
 
-from sphinx_fxgraph.sphinxext import assets
 from sphinx_fxgraph.sphinxext.domain import fx_domain
 from sphinx_fxgraph.sphinxext.reading.table import DEFAULT, model_table, parse_columns
 from sphinx_fxgraph.sphinxext.reading.table import Entry as Row
@@ -88,11 +87,6 @@ def _thumbnails(rows: Sequence[Row]) -> nodes.Element:
     return found
 
 
-def add_assets(app: Sphinx, *page: Any) -> None:
-    """Link what the thumbnails have; the script finds out whether the page is dark."""
-    assets.link_static(app, page, nodes.bullet_list, "fxg-thumbs", "fxgraph")
-
-
 def _digest(run: Run, name: str) -> str:
     pages = [vars(page) for page in run.zoos.get(name, ())]
     return hashlib.sha256(json.dumps(pages, sort_keys=True).encode()).hexdigest()
@@ -120,4 +114,3 @@ def setup(app: Sphinx) -> None:
     app.add_directive("fxgraph-zoo", FxgraphZoo)
     app.connect("builder-inited", generate, priority=600)
     app.connect("env-get-outdated", outdated)
-    app.connect("html-page-context", add_assets)

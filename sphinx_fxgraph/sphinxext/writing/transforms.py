@@ -8,6 +8,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 
 from sphinx_fxgraph.sphinxext.domain import fx_domain
 from sphinx_fxgraph.sphinxext.warn import warn
+from sphinx_fxgraph.sphinxext.writing import latex
 
 if TYPE_CHECKING:
     from sphinx import addnodes
@@ -31,6 +32,8 @@ class Fill(SphinxPostTransform):
 
             for room in (fill, table_rows, report_rows, thumbnails):
                 room.fill(self.document, self.env)
+            if domain.run.builder.format == "latex":
+                latex.narrow(self.document)
 
 
 def silent(app: Sphinx, domain: Domain, node: addnodes.pending_xref) -> bool | None:  # noqa: ARG001 - an event handler
