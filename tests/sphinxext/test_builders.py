@@ -201,6 +201,7 @@ def test_a_builder_that_nobody_here_knows_gets_an_image_of_a_kind_that_it_takes(
     assert (build.folder / f"fxgraph-fig-small{suffix}").read_bytes().startswith(magic)
     page = build.page("index.xml")
     assert f'fxgraph-fig-small{suffix}"' in page
+    assert 'alt="14 ops, ' in page
     assert "fxgraph>" not in page
 
 

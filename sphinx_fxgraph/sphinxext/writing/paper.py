@@ -52,8 +52,9 @@ def print_svg(run: Run, place: fxgraph) -> tuple[str, Strips]:
     (job,) = run.jobs(place["spec"], look_of(place["look"]))
     picture = compose.scene(job)
     shares = Shares(job.record, run.config.units, place["color"] or run.config.color)
-    about = {"title": place["target"], "description": place["alt"] or summary.describe(job.record)}
-    svg = document.print_svg(picture, **about, shares=shares, legend=place["legend"])
+    svg = document.print_svg(
+        picture, title=place["target"], description=_alt(run, place), shares=shares, legend=place["legend"]
+    )
     size = document.print_size(picture, shares=shares, legend=place["legend"])
     return svg, strips(picture, size, _PAPER, latex.GAP)
 
@@ -70,4 +71,9 @@ def put(env: BuildEnvironment, place: fxgraph) -> Sequence[nodes.Element]:
     if is_latex:
         return [nodes.raw("", text, format="latex") for text in latex.sheets(file.name, cut, converted.POINTS)]
     env.images.add_file(env.docname, str(file))
-    return [nodes.image("", uri=str(file), candidates={"*": str(file)}, alt=place["alt"])]
+    return [nodes.image("", uri=str(file), candidates={"*": str(file)}, alt=_alt(run, place))]
+
+
+def _alt(run: Run, place: fxgraph) -> str:
+    (job,) = run.jobs(place["spec"], look_of(place["look"]))
+    return place["alt"] or summary.describe(job.record)
