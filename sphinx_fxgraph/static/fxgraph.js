@@ -63,7 +63,7 @@
     if (graph.dataset.height) view.style.maxHeight = graph.dataset.height;
     view.setAttribute("tabindex", "0");
     view.setAttribute("role", "region");
-    view.setAttribute("aria-label", `Graph of ${graph.dataset.model}: arrows move it, plus and minus zoom, 0 fits it in`);
+    view.setAttribute("aria-label", `Graph of ${graph.dataset.model}: arrows move it, plus and minus zoom, 0 fits it in, Enter goes to its nodes`);
     const first = svg.querySelector(".fxg-op");
     if (first && view.scrollWidth > view.clientWidth) {
       const [box, outside] = [first.getBoundingClientRect(), view.getBoundingClientRect()];
@@ -73,6 +73,9 @@
     // -- buttons
     const bar = element("div", { class: "fxg-bar", role: "toolbar", "aria-label": "Graph" });
     bar.append(element("span", { class: "fxg-hint" }, "Drag to move, Ctrl + wheel to zoom"));
+    const told = element("output", { class: "fxg-told" });
+    const field = element("input", { type: "search", class: "fxg-search", placeholder: "Search", "aria-label": "Search the graph by path, kind or shape; Enter goes on" });
+    bar.append(told, field);
     const buttons = [
       ["+", "Zoom in (Ctrl + wheel)", () => zoomMiddle(STEP)],
       ["−", "Zoom out (Ctrl + wheel)", () => zoomMiddle(1 / STEP)],
@@ -101,9 +104,125 @@
       else if (event.key === "+" || event.key === "=") zoomMiddle(STEP);
       else if (event.key === "-") zoomMiddle(1 / STEP);
       else if (event.key === "0") fit();
+      else if (event.key === "Enter") focus(leaves().sort(inOrder)[0]);
       else if (event.key === "Escape") view.blur();
       else return;
       event.preventDefault();
+    });
+
+    // -- walk from node to node
+    const leaves = () => [...svg.querySelectorAll(".fxg-op, .fxg-closed:not(.fxg-opened)")];
+
+    function show(group) {
+      const box = group.getBoundingClientRect();
+      const outside = view.getBoundingClientRect();
+      const hidden = box.top < outside.top || box.bottom > outside.bottom || box.left < outside.left || box.right > outside.right;
+      group.scrollIntoView(hidden ? { block: "center", inline: "center" } : { block: "nearest", inline: "nearest" });
+    }
+
+    function focus(group) {
+      if (!group) return;
+      if (!group.hasAttribute("tabindex")) group.setAttribute("tabindex", "-1");
+      group.focus({ preventScroll: true });
+      show(group);
+    }
+
+    function goToRow(group) {
+      const link = group.querySelector(":scope > a");
+      if (link) location.hash = link.getAttribute("href");
+    }
+
+    /** The nodes at the other ends of the edges of a node: an edge that meets a frame goes on inside, or outside. */
+    function linked(group) {
+      const edges = [...svg.querySelectorAll("[data-from], [data-to]")].filter((edge) => "from" in edge.dataset && "to" in edge.dataset);
+      const met = new Set();
+      const known = new Map(leaves().map((each) => [each.dataset.path, each]));
+      for (const [here, there] of [["from", "to"], ["to", "from"]]) {
+        const seen = new Set();
+        let next = edges.filter((edge) => edge.dataset[here] && end(edge, here) === group.dataset.path);
+        while (next.length) {
+          const edge = next.pop();
+          if (seen.has(edge)) continue;
+          seen.add(edge);
+          const at = end(edge, there);
+          if (known.has(at)) met.add(known.get(at));
+          else next.push(...edges.filter((each) => !each.dataset[here] === !!edge.dataset[there] && end(each, here) === at));
+        }
+      }
+      return [...met];
+    }
+
+    /** The next node in a direction: along an edge, else whatever is near there. */
+    function neighbour(group, [right, down]) {
+      const middle = (each) => {
+        const box = each.getBoundingClientRect();
+        return [box.left + box.width / 2, box.top + box.height / 2];
+      };
+      const [x, y] = middle(group);
+      const far = (each) => {
+        const [ex, ey] = middle(each);
+        const along = Math.sign(right) * (ex - x) + Math.sign(down) * (ey - y);
+        const aside = Math.abs(right ? ey - y : ex - x);
+        return along > 1 && (aside < 2 * along || right) ? along + 2 * aside : Infinity;
+      };
+      const nearest = (pool) => pool.filter((each) => far(each) < Infinity).sort((one, other) => far(one) - far(other))[0];
+      return nearest(linked(group)) || nearest(leaves());
+    }
+
+    view.addEventListener("keydown", (event) => {
+      const group = event.target !== view && event.target.closest(".fxg-op, .fxg-closed:not(.fxg-opened)");
+      if (!group || event.ctrlKey || event.metaKey || event.altKey) return;
+      if (event.key in ARROWS) focus(neighbour(group, ARROWS[event.key]));
+      else if (event.key === "Escape") view.focus();
+      else if (event.key === "Enter" && event.target.matches(".fxg-op")) goToRow(group);
+      else return;
+      event.preventDefault();
+    });
+
+    // -- search by path, kind and shape
+    let found = [];
+    let at = -1;
+
+    function seek() {
+      const asked = field.value.toLowerCase().split(/\s+/).filter(Boolean);
+      const fits = (words) => asked.every((word) => words.includes(word));
+      for (const each of view.querySelectorAll(".fxg-found")) each.classList.remove("fxg-found", "fxg-here");
+      const nodes = asked.length ? [...svg.querySelectorAll(NODES)] : [];
+      found = nodes.filter((group) => fits(words(group, group.dataset.path)) || modules.holds(group, fits)).sort(inOrder);
+      at = -1;
+      for (const each of found) each.classList.add("fxg-found");
+      told.textContent = asked.length ? `${found.length} found` : "";
+      return fits;
+    }
+
+    /** Go to the next that was found; a closed module that has it inside is opened. */
+    function go(step) {
+      if (!found.length) return;
+      const last = found[at];
+      at = (at + step + found.length) % found.length;
+      const group = found[at];
+      const path = group.dataset.path;
+      const fits = seek();
+      if (!fits(words(group, path)) && modules.holds(group, fits) && modules(group)) {
+        seek();
+        at = found.findIndex((each) => each.dataset.path.startsWith(`${path}.`)) - 1;
+        return go(1);
+      }
+      at = found.indexOf(group);
+      if (last) last.classList.remove("fxg-here");
+      found[at].classList.add("fxg-here");
+      told.textContent = `${at + 1} of ${found.length}`;
+      show(found[at]);
+    }
+
+    field.addEventListener("focus", () => modules.load(seek));
+    field.addEventListener("input", seek);
+    field.addEventListener("keydown", (event) => {
+      if (event.key === "Enter") go(event.shiftKey ? -1 : 1);
+      else if (event.key === "Escape") field.value = "";
+      else return;
+      event.preventDefault();
+      if (event.key === "Escape") seek();
     });
 
     // -- drag; a hand that does not move clicks
@@ -209,6 +328,18 @@
     view.addEventListener("pointerover", light);
     view.addEventListener("focusin", light);
     view.addEventListener("pointerleave", light);
+  }
+
+  /** From top to bottom, as one reads. */
+  function inOrder(one, other) {
+    const [a, b] = [one.getBoundingClientRect(), other.getBoundingClientRect()];
+    return a.top - b.top || a.left - b.left;
+  }
+
+  /** What a node is found by. */
+  function words(group, path) {
+    const said = [...group.querySelectorAll(":scope > text, :scope > a > text")].map((each) => each.textContent);
+    return [path, group.dataset.kind, group.dataset.type, ...said].join(" ").toLowerCase();
   }
 
   /** The path of what an edge joins: it is named within the module around the edge, which itself has no name there. */
@@ -350,7 +481,7 @@
   /** What makes modules open and close. `changed` is told of the SVG that is shown, and of what should stay in place. */
   function opener(graph, svg, changed) {
     const closedAtFirst = ".fxg-closed[data-body]";
-    if (!svg.querySelector(closedAtFirst)) return () => false;
+    if (!svg.querySelector(closedAtFirst)) return Object.assign(() => false, { load: (then) => then(), holds: () => false });
     const figure = graph.dataset.figure;
     const levels = []; // the pictures that were left to enter a module, and its path
     const opened = []; // paths, in the order in which they were opened
@@ -546,7 +677,27 @@
       graph.querySelector(".fxg-bar").prepend(bar);
     }
 
-    return (target) => {
+    const bodies = new Map();
+    /** The words of all that is in a body, with the path that each has there. */
+    function within(body) {
+      if (!bodies.has(body)) {
+        const content = drawn("g", {});
+        content.innerHTML = insides[body].svg;
+        bodies.set(body, [...content.querySelectorAll("[data-path]")].flatMap((group) => [
+          [group.dataset.path, words(group, "")],
+          ...(group.matches(closedAtFirst) ? within(group.dataset.body).map(([path, said]) => [`${group.dataset.path}.${path}`, said]) : []),
+        ]));
+      }
+      return bodies.get(body);
+    }
+
+    /** Whether something fits that is inside a closed module and not seen. */
+    function holds(group, fits) {
+      if (!insides || !group.matches(closedAtFirst) || group.matches(".fxg-opened")) return false;
+      return within(group.dataset.body).some(([path, said]) => fits(`${group.dataset.path}.${path}`.toLowerCase() + said));
+    }
+
+    function act(target) {
       const group = target.closest && target.closest(closedAtFirst);
       const title = target.closest && target.closest(".fxg-opened > .fxg-title");
       if (group && !group.matches(".fxg-opened")) {
@@ -570,7 +721,8 @@
         return true;
       }
       return false;
-    };
+    }
+    return Object.assign(act, { load, holds });
   }
 
   /** Follow the page: dark where its text is light. No theme has to be known for that. */

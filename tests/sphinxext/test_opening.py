@@ -134,6 +134,19 @@ def test_a_module_with_several_inputs_is_entered_and_left(page: Page) -> None:
     assert crumbs.count() == 0
 
 
+@pytest.mark.parametrize(
+    ("sought", "closed", "path"), [("one.1 relu", "one", "one.1.act"), ("merge mul", "merge", "merge.mul")]
+)
+def test_a_search_opens_what_holds_what_it_finds(page: Page, sought: str, closed: str, path: str) -> None:
+    field, told = page.get_by_role("searchbox"), page.locator(".fxg-told")
+    field.fill(sought)
+    assert told.text_content() == "1 found"
+    assert page.locator(".fxg-found").get_attribute("data-path") == closed
+    field.press("Enter")
+    assert told.text_content() == "1 of 1"
+    assert page.locator(".fxg-here").get_attribute("data-path") == path
+
+
 def test_the_keyboard_opens_and_closes(page: Page) -> None:
     closed = page.locator('.fxg-closed[data-path="two"]')
     assert closed.get_attribute("aria-expanded") == "false"

@@ -221,6 +221,56 @@ def test_a_link_to_a_row_opens_the_table(visit: Callable[..., Page]) -> None:
     assert page.locator('[id="fig-resnet-row-layer4.0.conv1"]').is_visible()
 
 
+def test_a_search_finds_by_path_kind_and_shape_and_goes_from_one_to_the_next(visit: Callable[..., Page]) -> None:
+    page = visit()
+    field, told = page.get_by_role("searchbox"), page.locator(".fxg-told")
+    field.fill("Conv2d layer4")
+    assert told.text_content() == "5 found"
+    assert page.locator(".fxg-found").count() == 5
+    field.press("Enter")
+    assert told.text_content() == "1 of 5"
+    assert page.locator(".fxg-here").get_attribute("data-path") == "layer4.0.conv1"
+    view = page.locator(".fxg-view").bounding_box()
+    assert view
+    assert view["y"] <= middle(page, ".fxg-here")[1] <= view["y"] + view["height"]
+    field.press("Shift+Enter")
+    assert told.text_content() == "5 of 5"
+    field.fill("maxpoolXX")
+    assert told.text_content() == "0 found"
+    field.fill("1×64×112×112 relu")
+    assert page.locator(".fxg-found").get_attribute("data-path") == "relu"
+    field.press("Escape")
+    assert page.locator(".fxg-found").count() == 0
+    assert told.text_content() == ""
+
+
+def test_arrows_walk_along_the_edges(visit: Callable[..., Page]) -> None:
+    page = visit()
+
+    def here() -> str:
+        return str(page.evaluate("document.activeElement.closest('[data-path]')?.dataset.path"))
+
+    page.locator(".fxg-view").focus()
+    page.keyboard.press("Enter")
+    assert here() == "x"
+    walked = []
+    for _ in range(12):
+        page.keyboard.press("ArrowDown")
+        walked.append(here())
+    block = [f"layer1.0.{name}" for name in ("conv1", "bn1", "relu", "conv2", "bn2", "add", "relu@2")]
+    assert walked == ["conv1", "bn1", "relu", "maxpool", *block, "layer1.1.conv1"]
+    page.keyboard.press("ArrowUp")
+    assert here() == "layer1.0.relu@2"
+    view = page.locator(".fxg-view").bounding_box()
+    assert view
+    assert view["y"] <= middle(page, '[id="fig-resnet-layer1.0.relu..2"]')[1] <= view["y"] + view["height"]
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.activeElement.className") == "fxg-view"
+    for key in ("Enter", "ArrowDown", "Enter"):
+        page.keyboard.press(key)
+    until(page, "location.hash === '#fig-resnet-row-conv1'")
+
+
 def test_two_fingers_zoom(visit: Callable[..., Page]) -> None:
     page = visit(has_touch=True)
     before = width(page)
