@@ -10,6 +10,7 @@
   const LEAST = 0.05;
   const MOST = 8;
   const STILL = 4; // pixels that a hand moves in a click
+  const MAP = [110, 300]; // pixels that the map takes at most
   const ARROWS = { ArrowLeft: [-60, 0], ArrowRight: [60, 0], ArrowUp: [0, -60], ArrowDown: [0, 60] };
 
   function element(name, attributes, text = "") {
@@ -34,6 +35,44 @@
       svg.style.width = `${width * scale}px`;
       svg.style.height = `${height * scale}px`;
       view.style.height = `${height}px`;
+      chart();
+    }
+
+    // -- a map, where most of the drawing is out of sight
+    const map = drawn("svg", { class: "fxg-map", "aria-hidden": "true" });
+    const seen = drawn("rect", { class: "fxg-seen" });
+
+    function chart() {
+      const size = Math.min(MAP[0] / width, Math.min(MAP[1], view.clientHeight / 2) / height);
+      for (const [name, value] of [["viewBox", `0 0 ${width} ${height}`], ["width", width * size], ["height", height * size]]) map.setAttribute(name, value);
+      const boxes = [...svg.querySelectorAll(".fxg-box, .fxg-frame:not(.fxg-sheet)")];
+      map.replaceChildren(...boxes.map((each) => drawn("rect", { class: `${each.classList[0]}-far`, ...within(each) })), seen);
+      survey();
+    }
+
+    /** Where something of the page is in the drawing. */
+    function within(part) {
+      const [box, whole] = [part.getBoundingClientRect(), svg.getBoundingClientRect()];
+      return { x: (box.left - whole.left) / scale, y: (box.top - whole.top) / scale, width: box.width / scale, height: box.height / scale };
+    }
+
+    /** Show on the map what is in sight. */
+    function survey() {
+      const large = view.scrollHeight > 2 * view.clientHeight || view.scrollWidth > 2 * view.clientWidth;
+      if (!large) map.remove();
+      else if (!map.isConnected) graph.append(map);
+      const sight = within(view);
+      for (const name in sight) seen.setAttribute(name, sight[name]);
+    }
+    view.addEventListener("scroll", survey);
+    for (const name of ["pointerdown", "pointermove"]) {
+      map.addEventListener(name, (event) => {
+        if (!event.buttons) return;
+        event.preventDefault();
+        const [box, whole, sight] = [map, svg, view].map((each) => each.getBoundingClientRect());
+        view.scrollLeft += whole.left + (whole.width * (event.clientX - box.left)) / box.width - sight.left - sight.width / 2;
+        view.scrollTop += whole.top + (whole.height * (event.clientY - box.top)) / box.height - sight.top - sight.height / 2;
+      });
     }
 
     /** Zoom so that what is at a point of the window stays there. */
@@ -46,6 +85,7 @@
       const after = svg.getBoundingClientRect();
       view.scrollLeft += after.left + left * after.width - x;
       view.scrollTop += after.top + top * after.height - y;
+      survey();
     }
 
     function zoomMiddle(factor) {
@@ -61,6 +101,7 @@
     graph.classList.add("fxg-ready");
     measure();
     if (graph.dataset.height) view.style.maxHeight = graph.dataset.height;
+    survey();
     view.setAttribute("tabindex", "0");
     view.setAttribute("role", "region");
     view.setAttribute("aria-label", `Graph of ${graph.dataset.model}: arrows move it, plus and minus zoom, 0 fits it in, Enter goes to its nodes`);

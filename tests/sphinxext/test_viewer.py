@@ -271,6 +271,23 @@ def test_arrows_walk_along_the_edges(visit: Callable[..., Page]) -> None:
     until(page, "location.hash === '#fig-resnet-row-conv1'")
 
 
+def test_a_map_shows_what_is_in_sight_and_leads_to_the_rest(visit: Callable[..., Page]) -> None:
+    page = visit()
+    chart = page.locator(".fxg-map")
+    assert chart.locator(".fxg-box-far").count() == page.locator(".fxg-view .fxg-box").count()
+    box = chart.bounding_box()
+    assert box
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] - 2)
+    view = page.locator(".fxg-view").bounding_box()
+    assert view
+    assert view["y"] <= middle(page, '[id="fig-resnet-output"]')[1] <= view["y"] + view["height"]
+    seen = chart.locator(".fxg-seen").bounding_box()
+    assert seen
+    assert seen["y"] + seen["height"] == pytest.approx(box["y"] + box["height"], abs=8)
+    page.get_by_role("button", name="Show all of it").click()
+    assert chart.count() == 0
+
+
 def test_two_fingers_zoom(visit: Callable[..., Page]) -> None:
     page = visit(has_touch=True)
     before = width(page)
