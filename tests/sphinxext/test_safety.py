@@ -208,8 +208,18 @@ def command(project: Project, builder: str, name: str) -> list[str]:
 
 def started(program: list[str]) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        program, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+        program,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+        preexec_fn=_interruptible if sys.platform != "win32" else None,
     )
+
+
+def _interruptible() -> None:
+    """A shell lets what it starts in the background ignore Ctrl+C, and all that this starts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def start(project: Project, builder: str, name: str, *arguments: str) -> subprocess.Popen[str]:

@@ -26,7 +26,7 @@ _KINDS = {"image/svg+xml": ".svg", "application/pdf": ".pdf", "image/png": ".png
 """What a builder may take, the best first."""
 _OUTLINED = ("html", "text", "man", "texinfo", "xml", "pseudoxml")
 """Formats that get no file: HTML has the drawing in its pages, the others have an outline instead."""
-_PAPER = (460.0, 530.0)
+_PAPER = (448.0, 530.0)
 """Points that a page has for a drawing, beside caption and facts: letter or A4 with the margins of Sphinx's LaTeX."""
 
 
