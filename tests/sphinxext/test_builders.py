@@ -152,7 +152,8 @@ def unprinted(models: Project, built: Callable[[str], Build], tmp_path_factory: 
     folder = tmp_path_factory.mktemp("without")
     (folder / "sitecustomize.py").write_text("import sys\nsys.modules['cairosvg'] = None\n")
     doctrees = models.target / "doctrees"
-    return models.build("latex", "-n", "-E", "-D", f"fxgraph_cache_dir={doctrees / 'fxgraph'}", PYTHONPATH=str(folder))
+    settings = ("-D", "show_warning_types=1", "-D", f"fxgraph_cache_dir={doctrees / 'fxgraph'}")
+    return models.build("latex", "-n", "-E", *settings, PYTHONPATH=str(folder))
 
 
 def test_without_a_converter_there_are_outlines_and_one_warning(unprinted: Build) -> None:
