@@ -52,6 +52,8 @@ class Run:
     """By spec id: a digest of its files."""
     troubles: dict[str, tuple[str, str]] = field(default_factory=dict)
     """By spec id: subtype and text of a warning about a record that is shown all the same."""
+    told: set[str] = field(default_factory=set)
+    """What concerns the whole build and has been warned of."""
     digests: dict[str, str] = field(default_factory=dict)
     """Of each page: what it would show now."""
     zoos: dict[str, list[Any]] = field(default_factory=dict)

@@ -70,6 +70,7 @@ def _fill_figure(env: BuildEnvironment, place: fxgraph) -> None:
         place.replace_self(first)
         figure.parent.insert(figure.parent.index(figure) + 1, others)
     elif not drawn:
+        paper.tell(run)
         place.replace_self(nodes.paragraph("", "", nodes.literal(place["target"], place["target"])))
     if record is None:
         return

@@ -17,6 +17,7 @@ from sphinx_fxgraph.sphinxext.assets import write
 from sphinx_fxgraph.sphinxext.building.run import Run, look_of
 from sphinx_fxgraph.sphinxext.domain import fx_domain
 from sphinx_fxgraph.sphinxext.nodes import fxgraph
+from sphinx_fxgraph.sphinxext.warn import warn
 from sphinx_fxgraph.sphinxext.writing import latex
 
 if TYPE_CHECKING:
@@ -36,10 +37,12 @@ def suffix(run: Run) -> str:
     return wanted if wanted in ("", ".svg") or not converted.missing() else ""
 
 
-def missing(run: Run) -> str:
-    """What to warn of, where there could be drawings and are none."""
+def tell(run: Run) -> None:
+    """Warn, once a build, where there could be drawings and are none."""
     why = "" if _wanted(run) in ("", ".svg") else converted.missing()
-    return f"outlines stand in the place of drawings: {why}" if why else ""
+    if why and why not in run.told:
+        run.told.add(why)
+        warn(f"outlines stand in the place of drawings: {why}", "layout")
 
 
 def _wanted(run: Run) -> str:

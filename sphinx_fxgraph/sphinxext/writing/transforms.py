@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 from sphinx_fxgraph.sphinxext.domain import fx_domain
-from sphinx_fxgraph.sphinxext.warn import warn
 from sphinx_fxgraph.sphinxext.writing import latex
 
 if TYPE_CHECKING:
     from sphinx import addnodes
     from sphinx.application import Sphinx
-    from sphinx.builders import Builder
     from sphinx.domains import Domain
 
 
@@ -41,18 +39,7 @@ def silent(app: Sphinx, domain: Domain, node: addnodes.pending_xref) -> bool | N
     return True if node.get("fxgraph") else None
 
 
-def tell(app: Sphinx, builder: Builder) -> None:  # noqa: ARG001 - an event handler
-    """Warn, once, where drawings could be and none can be made."""
-    domain = fx_domain(builder.env)
-    if builder.format != "html" and domain.run.shows and domain.uses:
-        from sphinx_fxgraph.sphinxext.writing import paper
-
-        if why := paper.missing(domain.run):
-            warn(why, "layout")
-
-
 def setup(app: Sphinx) -> None:
     """Tell Sphinx of the transform."""
     app.add_post_transform(Fill)
-    app.connect("write-started", tell)
     app.connect("warn-missing-reference", silent)
