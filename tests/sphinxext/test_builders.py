@@ -121,6 +121,31 @@ def test_each_output_uses_what_is_captured(built: Callable[[str], Build], builde
     assert "capturing" not in build.output
 
 
+@pytest.mark.parametrize(
+    ("builder", "file", "shown"),
+    [
+        ("singlehtml", "index.html", "<svg"),
+        ("latex", "project.tex", "{fxgraph-fig-without-caption.pdf}"),
+        ("man", "project.1", "4→8"),
+        ("texinfo", "project.texi", "4→8"),
+    ],
+)
+def test_pages_that_become_one_are_filled_though_the_first_has_no_graph(
+    project: Project, built: Callable[[str], Build], models: Project, builder: str, file: str, shown: str
+) -> None:
+    built("html")
+    project.configure(
+        f"extensions += ['sphinx.ext.doctest']\nfxgraph_cache_dir = {str(models.target / 'doctrees/fxgraph')!r}\n"
+    )
+    project.write("index.rst", "Index\n=====\n\n.. toctree::\n\n   other\n")
+    project.write("other.rst", OTHER[: OTHER.index(":ref:`Here")] + ".. fxgraph-report::\n\n.. fxgraph-table:: fig-*\n")
+    build = project.build(builder, "-nW", "--keep-going")
+    assert (build.status, build.warnings) == (0, "")
+    page = build.page(file)
+    assert shown in page
+    assert page.count("fig-without-caption") >= 2  # in both tables
+
+
 def test_an_e_book_is_built_again_without_a_warning(models: Project, built: Callable[[str], Build]) -> None:
     built("epub")
     assert models.build("epub", "-nW", "--keep-going").warnings == ""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from docutils import nodes
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 from sphinx_fxgraph.sphinxext.domain import fx_domain
+from sphinx_fxgraph.sphinxext.nodes import fxgraph, fxgraph_tables
 from sphinx_fxgraph.sphinxext.writing import latex
 
 if TYPE_CHECKING:
@@ -25,13 +27,19 @@ class Fill(SphinxPostTransform):
         domain, docname = fx_domain(self.env), self.env.docname
         if docname in domain.run.digests:
             domain.run.written[docname] = domain.run.digests[docname]
-        if any(docname in noted for noted in (domain.uses, domain.mentions, domain.tables, domain.reports)):
+        # Some builders put all pages into one: what is in it counts, not which it is.
+        if any(_is_place(node) for node in self.document.findall(nodes.Element)):
             from sphinx_fxgraph.sphinxext.writing import fill, report_rows, table_rows, thumbnails
 
             for room in (fill, table_rows, report_rows, thumbnails):
                 room.fill(self.document, self.env)
             if domain.run.builder.format == "latex":
                 latex.narrow(self.document)
+
+
+def _is_place(node: nodes.Element) -> bool:
+    """Whether a directive has left something to fill."""
+    return isinstance(node, fxgraph | fxgraph_tables) or "fxgraph" in node or "fxgraph_report" in node
 
 
 def silent(app: Sphinx, domain: Domain, node: addnodes.pending_xref) -> bool | None:  # noqa: ARG001 - an event handler
