@@ -42,8 +42,10 @@ def named(record: Record, dims: Sequence[Sequence[str]]) -> Record:
 
     labelled = tuple(label(node) if node.name in words else node for node in root.nodes)
     bodies = {**record.bodies, record.root: replace(root, nodes=labelled)}
-    rename = _renamer(symbols)
-    return replace(record, bodies={name: _body(body, symbols, rename) for name, body in bodies.items()})
+    if symbols:
+        rename = _renamer(symbols)
+        bodies = {name: _body(body, rename) for name, body in bodies.items()}
+    return replace(record, bodies=bodies)
 
 
 def _pairs(meta: TensorMeta, words: Sequence[str]) -> list[tuple[Dim, str]]:
@@ -51,16 +53,11 @@ def _pairs(meta: TensorMeta, words: Sequence[str]) -> list[tuple[Dim, str]]:
 
 
 def _renamer(symbols: Mapping[str, str]) -> Callable[[str], str]:
-    if not symbols:
-        return lambda text: text
     pattern = re.compile(rf"\b({'|'.join(map(re.escape, symbols))})\b")
     return lambda text: pattern.sub(lambda found: symbols[found[1]], text)
 
 
-def _body(body: Body, symbols: Mapping[str, str], rename: Callable[[str], str]) -> Body:
-    if not symbols:
-        return body
-
+def _body(body: Body, rename: Callable[[str], str]) -> Body:
     def metas(found: Sequence[TensorMeta]) -> tuple[TensorMeta, ...]:
         return tuple(
             replace(meta, shape=tuple(rename(size) if isinstance(size, str) else size for size in meta.shape))

@@ -45,7 +45,7 @@ def visit_fxgraph(writer: HTML5Translator, node: fxgraph) -> None:
     beside = f'<p class="fxg-remark">{html.escape(remark)}</p>\n' if remark else ""
     if builder.name == "epub":  # its manifest cannot declare inline SVG
         name = f"fxgraph-{node['figure']}.svg"
-        write(Path(builder.outdir, builder.imagedir, name), print_svg(run, node)[0])
+        write(Path(builder.outdir, builder.imagedir, name), print_svg(run, node))
         source = posixpath.join(builder.imgpath, quote(name))
         writer.body.append(f'<img class="fxg-svg" src="{source}" alt="{html.escape(description)}" />\n{beside}')
         raise nodes.SkipNode

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from docutils import nodes
 
 from sphinx_fxgraph.drawing import compose
 from sphinx_fxgraph.drawing.svg import converted, document
 from sphinx_fxgraph.drawing.svg.shares import Shares
-from sphinx_fxgraph.drawing.svg.strips import Strips, strips
+from sphinx_fxgraph.drawing.svg.strips import strips
 from sphinx_fxgraph.drawing.text import summary
 from sphinx_fxgraph.sphinxext.assets import write
 from sphinx_fxgraph.sphinxext.building.run import Run, look_of
@@ -50,33 +50,37 @@ def _wanted(run: Run) -> str:
     return next((suffix for mime, suffix in _KINDS.items() if mime in taken), "")
 
 
-def print_svg(run: Run, place: fxgraph) -> tuple[str, Strips]:
-    """The print variant of what a place shows, and how it fits on paper."""
+def print_svg(run: Run, place: fxgraph) -> str:
+    """The print variant of what a place shows, as a whole file."""
+    picture, how = _picture(run, place)
+    return document.print_svg(picture, **how)
+
+
+def _picture(run: Run, place: fxgraph) -> tuple[compose.Frame, dict[str, Any]]:
+    """What a place shows, and how it is written."""
     (job,) = run.jobs(place["spec"], look_of(place["look"]))
-    picture = compose.scene(job)
-    shares = Shares(job.record, run.config.units, place["color"] or run.config.color)
-    svg = document.print_svg(
-        picture, title=place["target"], description=_alt(run, place), shares=shares, legend=place["legend"]
-    )
-    size = document.print_size(picture, shares=shares, legend=place["legend"])
-    return svg, strips(picture, size, _PAPER, latex.GAP)
+    how = {
+        "title": place["target"],
+        "description": place["alt"] or summary.describe(job.record),
+        "shares": Shares(job.record, run.config.units, place["color"] or run.config.color),
+        "legend": place["legend"],
+    }
+    return compose.scene(job), how
 
 
 def put(env: BuildEnvironment, place: fxgraph) -> Sequence[nodes.Element]:
     """Write the drawing, and give what stands in its place; what is behind the first stands behind the figure."""
     run = fx_domain(env).run
-    svg, cut = print_svg(run, place)
+    picture, how = _picture(run, place)
+    svg = document.print_svg(picture, **how)
     kind = suffix(run)
     is_latex = run.builder.format == "latex"
     folder = run.builder.outdir if is_latex else Path(env.doctreedir, "images")
     file = Path(folder, f"fxgraph-{place['figure']}{kind}")
-    write(file, svg.encode() if kind == ".svg" else converted.CONVERTERS[kind](svg))
+    write(file, svg if kind == ".svg" else converted.CONVERTERS[kind](svg))
     if is_latex:
+        size = document.print_size(picture, shares=how["shares"], legend=how["legend"])
+        cut = strips(picture, size, _PAPER, latex.GAP)
         return [nodes.raw("", text, format="latex") for text in latex.sheets(file.name, cut, converted.POINTS)]
     env.images.add_file(env.docname, str(file))
-    return [nodes.image("", uri=str(file), candidates={"*": str(file)}, alt=_alt(run, place))]
-
-
-def _alt(run: Run, place: fxgraph) -> str:
-    (job,) = run.jobs(place["spec"], look_of(place["look"]))
-    return place["alt"] or summary.describe(job.record)
+    return [nodes.image("", uri=str(file), candidates={"*": str(file)}, alt=how["description"])]

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 _COLUMNS = ("model", "page", "outcome", "tracer", "ops", "holds for")
 _FAILED = _COLUMNS[:3]
-_WIDEST = 40
-"""Characters of a column, where a writer goes by characters."""
 
 
 def fill(document: nodes.document, env: BuildEnvironment) -> None:
@@ -42,7 +40,7 @@ def fill(document: nodes.document, env: BuildEnvironment) -> None:
                 body += nodes.row("", *entries, classes=["fxg-failed"] if record is None or record.failure else [])
                 texts.append(cells)
         if texts:
-            table += tables.grouped(columns, body, tables.widths(columns, texts, _WIDEST))
+            table += tables.grouped(columns, body, tables.widths(columns, texts, table_rows.WIDEST))
         else:
             told = "every capture went well" if only else "no page shows a model"
             table.replace_self(nodes.paragraph(told, told))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_WIDEST = 40
+WIDEST = 40
 """Characters of a column, where a writer goes by characters."""
 
 
@@ -115,7 +115,7 @@ def _listed(models: Sequence[Model], columns: Sequence[str], units: Units, link:
             classes = ["fxg-number"] if column in NUMBERS else []
             row += nodes.entry("", nodes.paragraph("", "", content), classes=classes)
         body += row
-    return tables.grouped(columns, body, tables.widths(columns, texts, _WIDEST))
+    return tables.grouped(columns, body, tables.widths(columns, texts, WIDEST))
 
 
 def _compared(models: Sequence[Model], units: Units, link: _Linker) -> nodes.tgroup:
@@ -136,7 +136,7 @@ def _compared(models: Sequence[Model], units: Units, link: _Linker) -> nodes.tgr
         add(name, [(stage.made_of, stage.output) if stage else () for stage in found])
     for column in ("parameters", "MACs", "depth"):
         add(column, [(CELLS[column](record, units),) for record in records], ["fxg-total"])
-    group = tables.grouped(["", *(model.title for model in models)], body, [min(width, _WIDEST) for width in widths])
+    group = tables.grouped(["", *(model.title for model in models)], body, [min(width, WIDEST) for width in widths])
     heads = list(group.findall(nodes.entry))[1 : len(models) + 1]
     for head, model in zip(heads, models, strict=True):
         head[0] = nodes.paragraph("", "", link.name(model))
