@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
 
-from sphinx_fxgraph.drawing import files
-from sphinx_fxgraph.drawing.classic.backward import picture
-from sphinx_fxgraph.drawing.classic.dot import classic, result
-from sphinx_fxgraph.drawing.classic.unrolled import unrolled
-from sphinx_fxgraph.drawing.look import Look
-from sphinx_fxgraph.record import Record
+from sphinx_fxgraph.record.model import Record
+from sphinx_fxgraph.render import export
+from sphinx_fxgraph.render.dot.autograd import picture
+from sphinx_fxgraph.render.dot.flattened import unrolled
+from sphinx_fxgraph.render.dot.model import classic, result
+from sphinx_fxgraph.view.options import Look
 
 if TYPE_CHECKING:  # only capture/ imports torch and the model brings it along
     import graphviz  # type: ignore[import-untyped]  # ships no types
@@ -100,8 +100,8 @@ def model_record(model: nn.Module, *args: Any, **kwargs: Any) -> ModelRecord:
     Raises:
         CaptureError: the model cannot be traced, or fails when it is run.
     """
+    from sphinx_fxgraph.capture.capture import record_model
     from sphinx_fxgraph.capture.errors import CaptureError
-    from sphinx_fxgraph.capture.recording import record_model
 
     record = record_model(model, args, kwargs)
     if failure := record.failure:
@@ -165,7 +165,7 @@ class ModelRecord:
             >>> "Linear" in picture
             True
         """
-        return files.print_svg(self.record, Look(**look), self.title)
+        return export.print_svg(self.record, Look(**look), self.title)
 
     def to_html(self, **look: Unpack[LookOptions]) -> str:
         """The picture, with the viewer and tables, as one HTML page that needs no other file.
@@ -176,7 +176,7 @@ class ModelRecord:
         Raises:
             EngineMissingError: there is no layout engine.
         """
-        return files.html(self.record, Look(**look), self.title)
+        return export.html(self.record, Look(**look), self.title)
 
     def _repr_html_(self) -> str:
         """The page in a frame of its own: a notebook's styles and ours stay out of each other's way."""

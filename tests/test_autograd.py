@@ -25,10 +25,10 @@ from torch.nn import functional  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 from sphinx_fxgraph import autograd_graph  # noqa: E402
-from sphinx_fxgraph.capture.recording import record_model, record_spec  # noqa: E402
-from sphinx_fxgraph.drawing.classic.unrolled import Operator, unrolled  # noqa: E402
-from sphinx_fxgraph.record import Record  # noqa: E402
-from sphinx_fxgraph.spec import GraphSpec  # noqa: E402
+from sphinx_fxgraph.capture.capture import record_model, record_spec  # noqa: E402
+from sphinx_fxgraph.record.model import Record  # noqa: E402
+from sphinx_fxgraph.render.dot.flattened import Operator, unrolled  # noqa: E402
+from sphinx_fxgraph.spec.spec import GraphSpec  # noqa: E402
 
 X = torch.ones(2, 4)
 

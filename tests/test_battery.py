@@ -24,9 +24,9 @@ from facts import plain_forward  # noqa: E402
 from torch import nn  # noqa: E402 - only where torch is
 from torch.utils import checkpoint  # noqa: E402
 
-from sphinx_fxgraph.capture.recording import record_model  # noqa: E402
-from sphinx_fxgraph.drawing.classic.unrolled import unrolled  # noqa: E402
-from sphinx_fxgraph.record import Record  # noqa: E402
+from sphinx_fxgraph.capture.capture import record_model  # noqa: E402
+from sphinx_fxgraph.record.model import Record  # noqa: E402
+from sphinx_fxgraph.render.dot.flattened import unrolled  # noqa: E402
 
 
 @pytest.fixture(params=CASES.values(), ids=CASES)

@@ -12,9 +12,9 @@ pytestmark = pytest.mark.torch
 from torch import Tensor, nn  # noqa: E402 - only where torch is
 from torch.nn import functional  # noqa: E402
 
-from sphinx_fxgraph.capture.recording import record_model  # noqa: E402
-from sphinx_fxgraph.drawing.classic.unrolled import unrolled  # noqa: E402
-from sphinx_fxgraph.record import Body, Record, Value  # noqa: E402
+from sphinx_fxgraph.capture.capture import record_model  # noqa: E402
+from sphinx_fxgraph.record.model import Body, Record, Value  # noqa: E402
+from sphinx_fxgraph.render.dot.flattened import unrolled  # noqa: E402
 
 X = torch.ones(1, 3, 8)
 

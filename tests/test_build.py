@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch")
 nn = torch.nn
 
 from sphinx_fxgraph.capture.model.build import CaptureError, build, resolve  # noqa: E402 - it imports torch
-from sphinx_fxgraph.spec import GraphSpec, Name  # noqa: E402 - as above
+from sphinx_fxgraph.spec.spec import GraphSpec, Name  # noqa: E402 - as above
 
 pytestmark = pytest.mark.torch
 
@@ -551,7 +551,7 @@ class Casts(nn.Module):
 
 
 def test_a_constructor_may_cast_modules_of_fake_tensors(package: Callable[[str, str], None]) -> None:
-    from sphinx_fxgraph.capture.recording import record_spec
+    from sphinx_fxgraph.capture.capture import record_spec
 
     package("casts.py", CASTS)
     fake, real = (
@@ -564,7 +564,7 @@ def test_a_constructor_may_cast_modules_of_fake_tensors(package: Callable[[str, 
 
 @pytest.mark.parametrize("tracer", ["auto", "symbolic", "observed", "export", "autograd"])
 def test_every_tracer_on_every_device(package: Callable[[str, str], None], tracer: str) -> None:
-    from sphinx_fxgraph.capture.recording import record_spec
+    from sphinx_fxgraph.capture.capture import record_spec
 
     records = [
         record_spec(GraphSpec.parse("netpkg.nets.Net", "f32[2, 3]", tracer=tracer, device=device, dtype="bf16"))
@@ -617,7 +617,7 @@ class Asks(nn.Module):
 def test_the_first_device_that_a_model_works_on(
     package: Callable[[str, str], None], size: int, at: str, asked: str, ends: str
 ) -> None:
-    from sphinx_fxgraph.capture.recording import record_spec
+    from sphinx_fxgraph.capture.capture import record_spec
 
     package("ladder.py", LADDER)
     ran: list[str] = []

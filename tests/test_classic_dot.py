@@ -12,8 +12,8 @@ from xml.etree import ElementTree as ET
 import graphviz
 import pytest
 
-from sphinx_fxgraph.drawing.classic.dot import classic
-from sphinx_fxgraph.record import Body, BodyInput, Node, Record, TensorMeta, Value
+from sphinx_fxgraph.record.model import Body, BodyInput, Node, Record, TensorMeta, Value
+from sphinx_fxgraph.render.dot.model import classic
 
 DOT = shutil.which("dot")
 PURE = shutil.which("graphviz-pure", path=sysconfig.get_path("scripts")) or shutil.which("graphviz-pure")

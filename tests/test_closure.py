@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from sphinx_fxgraph.record import Record
-from sphinx_fxgraph.runner import capture
-from sphinx_fxgraph.sources import SourceFinder
-from sphinx_fxgraph.spec import GraphSpec
+from sphinx_fxgraph.cache.fingerprints import SourceFinder
+from sphinx_fxgraph.record.model import Record
+from sphinx_fxgraph.spec.spec import GraphSpec
+from sphinx_fxgraph.worker.pool import capture
 
 pytestmark = pytest.mark.torch
 
@@ -397,7 +397,8 @@ def test_an_editable_install_whose_package_is_found_by_a_finder_of_its_own(tmp_p
     assert record.failure is None
     assert sources(record) == ["mapped/net.py", "mapped/size.py"]
     assert list(record.distributions) == ["torch"]
-    look = "import sys; from sphinx_fxgraph.sources import SourceFinder; from sphinx_fxgraph.record import Record\n"
+    look = "import sys\nfrom sphinx_fxgraph.cache.fingerprints import SourceFinder\n"
+    look += "from sphinx_fxgraph.record.model import Record\n"
     look += "print(*SourceFinder().stale_reasons(Record.from_json(sys.stdin.read())), 'mapped' in sys.modules)"
 
     def stale() -> str:

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from conftest import DOCS
 
-from sphinx_fxgraph.record import Body, Node, Record
-from sphinx_fxgraph.spec import GraphSpec
+from sphinx_fxgraph.record.model import Body, Node, Record
+from sphinx_fxgraph.spec.spec import GraphSpec
 
 torch = pytest.importorskip("torch")
 sys.path.append(str(DOCS))
@@ -38,7 +38,7 @@ def compared() -> Callable[[Record], list[str]]:
 
 @pytest.fixture(scope="module")
 def right() -> Record:
-    from sphinx_fxgraph.capture.recording import record_spec
+    from sphinx_fxgraph.capture.capture import record_spec
 
     return record_spec(GraphSpec.parse("zoo.two_inputs.TwoInputs", "(1, 3, 16, 16), (1, 2, 8, 8)"))
 
@@ -66,7 +66,7 @@ def test_tensors_in_objects_are_outputs_and_what_a_model_makes_of_its_own_needs_
     from comparison import differences
     from facts import plain_forward
 
-    from sphinx_fxgraph.capture.recording import record_model
+    from sphinx_fxgraph.capture.capture import record_model
 
     model, x = Caching(), torch.ones(2, 3)
     facts, record = plain_forward(model, (x,), {}), record_model(model, (x,), {})

@@ -9,12 +9,12 @@ from collections.abc import Callable
 import pytest
 
 from sphinx_fxgraph import model_record
-from sphinx_fxgraph.diff import compare, merged, sentence
-from sphinx_fxgraph.drawing import compose
-from sphinx_fxgraph.drawing.layout.engine import find_engine
-from sphinx_fxgraph.drawing.svg import document
-from sphinx_fxgraph.head import Failure
-from sphinx_fxgraph.record import Record, join
+from sphinx_fxgraph.layout.graphviz import find_engine
+from sphinx_fxgraph.record.diff import compare, merged, sentence
+from sphinx_fxgraph.record.header import Failure
+from sphinx_fxgraph.record.model import Record, join
+from sphinx_fxgraph.render import document
+from sphinx_fxgraph.render import drawing as compose
 
 torch = pytest.importorskip("torch")
 nn = torch.nn

@@ -7,12 +7,11 @@ import dataclasses
 import pytest
 from test_drawing import draw, op, tensor
 
-from sphinx_fxgraph.drawing.layout.engine import find_engine
-from sphinx_fxgraph.drawing.look import Look, parse_dims
-from sphinx_fxgraph.drawing.seen.dims import named
-from sphinx_fxgraph.drawing.svg import document
-from sphinx_fxgraph.drawing.text import summary
-from sphinx_fxgraph.record import Body, BodyInput, Record, TensorMeta, Value
+from sphinx_fxgraph.layout.graphviz import find_engine
+from sphinx_fxgraph.record.model import Body, BodyInput, Record, TensorMeta, Value
+from sphinx_fxgraph.render import document, summary
+from sphinx_fxgraph.view.dims import named
+from sphinx_fxgraph.view.options import Look, parse_dims
 
 
 def open_tensor(*shape: int | str) -> tuple[TensorMeta, ...]:

@@ -132,14 +132,14 @@ def test_commands_in_the_docs_run(tmp_path: Path) -> None:
 
 
 def test_the_handbook_names_every_option_and_no_other() -> None:
-    from sphinx_fxgraph.sphinxext.reading.directives import CAPTURE, LOOK, PAGE
+    from sphinx_fxgraph.sphinxext.directives.graph import CAPTURE, LOOK, PAGE
 
     page = (DOCS / "usage" / "options.rst").read_text(encoding="utf-8")
     assert sorted(re.findall(r"^``:([\w-]+):``$", page, re.MULTILINE)) == sorted([*CAPTURE, *LOOK, *PAGE])
 
 
 def test_the_handbook_names_what_only_a_difference_has() -> None:
-    from sphinx_fxgraph.sphinxext.reading.diff import OURS
+    from sphinx_fxgraph.sphinxext.directives.diff import OURS
 
     page = (DOCS / "usage" / "diff.rst").read_text(encoding="utf-8")
     assert {name for name in OURS if f"``:{name}:``" in page} == set(OURS)

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from sphinx_fxgraph.capture.worker.farm import ExecutorError, find_executor
-from sphinx_fxgraph.record import Record
-from sphinx_fxgraph.runner import capture
-from sphinx_fxgraph.spec import GraphSpec
+from sphinx_fxgraph.record.model import Record
+from sphinx_fxgraph.spec.spec import GraphSpec
+from sphinx_fxgraph.worker.executor import ExecutorError, find_executor
+from sphinx_fxgraph.worker.pool import capture
 
 MODELS = """
 import os, pathlib

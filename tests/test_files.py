@@ -10,10 +10,10 @@ import xml.etree.ElementTree as ET
 import pytest
 from bs4 import BeautifulSoup
 
-from sphinx_fxgraph.drawing import files
-from sphinx_fxgraph.drawing.look import Look
-from sphinx_fxgraph.drawing.svg.converted import ConverterMissingError
-from sphinx_fxgraph.record import Body, BodyInput, Node, Record, TensorMeta, Value
+from sphinx_fxgraph.record.model import Body, BodyInput, Node, Record, TensorMeta, Value
+from sphinx_fxgraph.render import export
+from sphinx_fxgraph.render.convert import ConverterMissingError
+from sphinx_fxgraph.view.options import Look
 
 F = (TensorMeta((1, 8), "f32"),)
 
@@ -37,7 +37,7 @@ RECORD = Record({}, "symbolic", "Net", {"Net": NET, "Block": BLOCK})
 
 
 def written(suffix: str, look: Look = Look()) -> bytes:  # noqa: B008 - frozen
-    return files.content(suffix, RECORD, look, "pkg.Net <1>")
+    return export.content(suffix, RECORD, look, "pkg.Net <1>")
 
 
 def test_svg_is_a_picture_by_itself() -> None:

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from sphinx_fxgraph import model_record
-from sphinx_fxgraph.drawing.look import Look
-from sphinx_fxgraph.drawing.seen.level import Box, Level
-from sphinx_fxgraph.drawing.seen.levels import root_level
+from sphinx_fxgraph.view.level import Box, Level
+from sphinx_fxgraph.view.levels import root_level
+from sphinx_fxgraph.view.options import Look
 
 torch = pytest.importorskip("torch")
 nn = torch.nn

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from sphinx_fxgraph.kept import KeptError, at_revision, from_file, is_revision, not_added
-from sphinx_fxgraph.record import Record
-from sphinx_fxgraph.spec import GraphSpec
-from sphinx_fxgraph.store import Store
+from sphinx_fxgraph.cache.revisions import KeptError, at_revision, from_file, is_revision, not_added
+from sphinx_fxgraph.cache.store import Store
+from sphinx_fxgraph.record.model import Record
+from sphinx_fxgraph.spec.spec import GraphSpec
 
 SPECS = [GraphSpec.parse(f"pkg.nets:UNet(depth={depth})", "1, 3, 16, 16") for depth in (3, 4)]
 OTHER = GraphSpec.parse("pkg.nets:Other", "1, 3, 16, 16")

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from sphinx_fxgraph.drawing import compose
-from sphinx_fxgraph.drawing.layout import engine as layout
-from sphinx_fxgraph.drawing.svg import document
-from sphinx_fxgraph.record import Body, BodyInput, Node, Record, TensorMeta, Value
-from sphinx_fxgraph.spec import GraphSpec
-from sphinx_fxgraph.store import Store
+from sphinx_fxgraph.cache.store import Store
+from sphinx_fxgraph.layout import graphviz as layout
+from sphinx_fxgraph.record.model import Body, BodyInput, Node, Record, TensorMeta, Value
+from sphinx_fxgraph.render import document
+from sphinx_fxgraph.render import drawing as compose
+from sphinx_fxgraph.spec.spec import GraphSpec
 
 SPEC = GraphSpec.parse("pkg.Net", "1, 8")
 TENSOR = (TensorMeta((1, 8), "f32"),)

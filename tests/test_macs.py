@@ -16,8 +16,8 @@ pytestmark = pytest.mark.torch
 from torch import nn  # noqa: E402 - only where torch is
 from torch.nn import functional  # noqa: E402
 
-from sphinx_fxgraph.capture.measures.macs import MacCounter  # noqa: E402
-from sphinx_fxgraph.capture.recording import record_model  # noqa: E402
+from sphinx_fxgraph.capture.capture import record_model  # noqa: E402
+from sphinx_fxgraph.capture.metrics.macs import MacCounter  # noqa: E402
 
 
 def counted(make: Callable[[], Callable[..., Any]], *shapes: Sequence[int], device: str = "meta") -> tuple[int, int]:
@@ -142,7 +142,7 @@ def test_a_capture_imports_no_compiler() -> None:
     code = (
         "import sys\n"
         "import torch\n"
-        "from sphinx_fxgraph.capture.recording import record_model\n"
+        "from sphinx_fxgraph.capture.capture import record_model\n"
         "record = record_model(torch.nn.Linear(4, 2), (torch.ones(1, 4),), {})\n"
         "print(record.totals.macs, sorted({'torch._dynamo', 'torch._inductor', 'sympy'} & set(sys.modules)))"
     )

@@ -12,8 +12,8 @@ pytestmark = pytest.mark.torch
 from torch import Tensor, nn  # noqa: E402 - only where torch is
 from torch.nn import functional  # noqa: E402
 
-from sphinx_fxgraph.capture.recording import record_model, record_spec  # noqa: E402
-from sphinx_fxgraph.spec import GraphSpec  # noqa: E402
+from sphinx_fxgraph.capture.capture import record_model, record_spec  # noqa: E402
+from sphinx_fxgraph.spec.spec import GraphSpec  # noqa: E402
 
 
 @pytest.mark.parametrize(

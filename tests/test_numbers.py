@@ -11,10 +11,10 @@ pytestmark = pytest.mark.torch
 
 from torch import Tensor, nn  # noqa: E402 - only where torch is
 
-from sphinx_fxgraph.capture.recording import record_model, record_spec  # noqa: E402
-from sphinx_fxgraph.numbers import by_call, by_module, depth, tied_parameters, total  # noqa: E402
-from sphinx_fxgraph.record import Record, join  # noqa: E402
-from sphinx_fxgraph.spec import GraphSpec  # noqa: E402
+from sphinx_fxgraph.capture.capture import record_model, record_spec  # noqa: E402
+from sphinx_fxgraph.record.metrics import by_call, by_module, depth, tied_parameters, total  # noqa: E402
+from sphinx_fxgraph.record.model import Record, join  # noqa: E402
+from sphinx_fxgraph.spec.spec import GraphSpec  # noqa: E402
 
 
 class Block(nn.Module):

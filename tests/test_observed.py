@@ -14,10 +14,10 @@ pytestmark = pytest.mark.torch
 
 from torch import Tensor, fx, nn  # noqa: E402 - only where torch is
 
-from sphinx_fxgraph.capture.recording import record_model  # noqa: E402
-from sphinx_fxgraph.drawing.classic.unrolled import unrolled  # noqa: E402
-from sphinx_fxgraph.record import Node, Record  # noqa: E402
-from sphinx_fxgraph.spec import GraphSpec  # noqa: E402
+from sphinx_fxgraph.capture.capture import record_model  # noqa: E402
+from sphinx_fxgraph.record.model import Node, Record  # noqa: E402
+from sphinx_fxgraph.render.dot.flattened import unrolled  # noqa: E402
+from sphinx_fxgraph.spec.spec import GraphSpec  # noqa: E402
 
 
 def observed(model: nn.Module, *args: Any, spec: GraphSpec | None = None, **kwargs: Any) -> Record:
@@ -227,7 +227,7 @@ def test_a_model_that_ends_the_program_is_a_failure() -> None:
 
 CAPTURE = """
 import sys
-from sphinx_fxgraph.capture.recording import record_spec
+from sphinx_fxgraph.capture.capture import record_spec
 from sphinx_fxgraph.spec import GraphSpec
 record = record_spec(GraphSpec.parse("zoo.two_inputs.TwoInputs", "(1, 3, 16, 16), (1, 2, 8, 8)"))
 print(record.verdict.kind, *({"sympy", "torch._dynamo"} & set(sys.modules)))

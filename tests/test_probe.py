@@ -14,10 +14,10 @@ pytestmark = pytest.mark.torch
 
 from torch import Tensor, nn  # noqa: E402 - only where torch is
 
-from sphinx_fxgraph.capture.recording import record_model, record_spec  # noqa: E402
-from sphinx_fxgraph.drawing.classic.unrolled import unrolled  # noqa: E402
-from sphinx_fxgraph.record import Node, Record  # noqa: E402
-from sphinx_fxgraph.spec import GraphSpec  # noqa: E402
+from sphinx_fxgraph.capture.capture import record_model, record_spec  # noqa: E402
+from sphinx_fxgraph.record.model import Node, Record  # noqa: E402
+from sphinx_fxgraph.render.dot.flattened import unrolled  # noqa: E402
+from sphinx_fxgraph.spec.spec import GraphSpec  # noqa: E402
 
 DOCS = Path(__file__).parent.parent / "docs"
 X = torch.ones(2, 4)

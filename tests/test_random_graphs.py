@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sphinx_fxgraph.drawing import compose
-from sphinx_fxgraph.drawing.layout.engine import find_engine
-from sphinx_fxgraph.drawing.look import Look
-from sphinx_fxgraph.drawing.svg import document
-from sphinx_fxgraph.record import Body, BodyInput, Node, Record, TensorMeta, Value, join
+from sphinx_fxgraph.layout.graphviz import find_engine
+from sphinx_fxgraph.record.model import Body, BodyInput, Node, Record, TensorMeta, Value, join
+from sphinx_fxgraph.render import document
+from sphinx_fxgraph.render import drawing as compose
+from sphinx_fxgraph.view.options import Look
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from sphinx_fxgraph.head import SCHEMA, Failure, RecordError, Source
-from sphinx_fxgraph.record import Body, BodyInput, Module, Node, Record, TensorMeta, Totals, Value, Verdict
+from sphinx_fxgraph.record.header import SCHEMA, Failure, RecordError, Source
+from sphinx_fxgraph.record.model import Body, BodyInput, Module, Node, Record, TensorMeta, Totals, Value, Verdict
 
 X = TensorMeta((1, 4), "f32")
 HOSTILE = "</script><b>&amp;\"'\\N{x|y}\x00\x1b\u2028\n∀×"

@@ -9,8 +9,8 @@ torch = pytest.importorskip("torch")
 from torch import Tensor, nn  # noqa: E402 - only where torch is
 from torch.nn import functional  # noqa: E402
 
-from sphinx_fxgraph.capture.recording import record_model  # noqa: E402
-from sphinx_fxgraph.record import Record  # noqa: E402
+from sphinx_fxgraph.capture.capture import record_model  # noqa: E402
+from sphinx_fxgraph.record.model import Record  # noqa: E402
 
 pytestmark = pytest.mark.torch
 

@@ -14,10 +14,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from sphinx_fxgraph.head import Failure
-from sphinx_fxgraph.record import Record
-from sphinx_fxgraph.runner import capture
-from sphinx_fxgraph.spec import GraphSpec
+from sphinx_fxgraph.record.header import Failure
+from sphinx_fxgraph.record.model import Record
+from sphinx_fxgraph.spec.spec import GraphSpec
+from sphinx_fxgraph.worker.pool import capture
 
 pytestmark = pytest.mark.torch
 

@@ -7,19 +7,19 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from sphinx_fxgraph.drawing import compose
-from sphinx_fxgraph.drawing.layout import engine
-from sphinx_fxgraph.drawing.look import COLOURS, Look
-from sphinx_fxgraph.drawing.svg import document
-from sphinx_fxgraph.drawing.svg.shares import Shares, shade, written
-from sphinx_fxgraph.drawing.text.units import Units
+from sphinx_fxgraph.layout import graphviz
+from sphinx_fxgraph.render import document
+from sphinx_fxgraph.render import drawing as compose
+from sphinx_fxgraph.render.heat import Shares, shade, written
+from sphinx_fxgraph.text.units import Units
+from sphinx_fxgraph.view.options import COLOURS, Look
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
 from torch import Tensor, nn  # noqa: E402 - only where torch is
 
-from sphinx_fxgraph.capture.recording import record_model  # noqa: E402
+from sphinx_fxgraph.capture.capture import record_model  # noqa: E402
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -49,7 +49,7 @@ class Net(nn.Module):
 @pytest.fixture(scope="module")
 def job() -> compose.Job:
     job = compose.Job(record_model(Net(), (torch.ones(8, 8),), {}), Look(depth=1), inside=True)
-    compose.lay_out([job], engine.find_engine(""))
+    compose.lay_out([job], graphviz.find_engine(""))
     return job
 
 
@@ -115,7 +115,7 @@ def test_percentages(percent: float, text: str, step: int) -> None:
 def test_numbers_in_tooltips_are_written_as_the_project_writes_them() -> None:
     model = nn.Sequential(nn.LayerNorm(8), nn.Linear(8, 500))
     job = compose.Job(record_model(model, (torch.ones(2, 8),), {}), Look())
-    compose.lay_out([job], engine.find_engine(""))
+    compose.lay_out([job], graphviz.find_engine(""))
     shares = Shares(job.record, Units("SI", "all"))
     found = boxes(document.page_svg(compose.scene(job), figure="f", title="t", description="d", shares=shares))
     assert "80 MACs (1.0 %)" in (found["0"].findtext(f"{SVG}title") or "")

@@ -17,9 +17,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from sphinx_fxgraph.head import SCHEMA, Source
-from sphinx_fxgraph.record import Record
-from sphinx_fxgraph.sources import SourceFinder, class_files, depends_on, digest, portable
+from sphinx_fxgraph.cache.fingerprints import SourceFinder, class_files, depends_on, digest, portable
+from sphinx_fxgraph.record.header import SCHEMA, Source
+from sphinx_fxgraph.record.model import Record
 
 TEXT = "class Net:\n    def forward(self, x):\n        return x\n"
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from sphinx_fxgraph.spec import (
+from sphinx_fxgraph.spec.spec import (
     Arguments,
     Call,
     Dict,
@@ -282,7 +282,7 @@ def test_every_option_changes_the_id_and_round_trips(options: dict[str, str]) ->
 
 
 def test_id_is_the_same_in_every_process() -> None:
-    code = f"from sphinx_fxgraph.spec import GraphSpec; print(GraphSpec.parse({RESNET!r}, '1,3', leaf='b, a').id)"
+    code = f"from sphinx_fxgraph.spec.spec import GraphSpec; print(GraphSpec.parse({RESNET!r}, '1,3', leaf='b, a').id)"
     run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert run.stdout.strip() == GraphSpec.parse(RESNET, "1,3", leaf="a b").id
 

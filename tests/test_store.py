@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from sphinx_fxgraph.head import SCHEMA, Failure
-from sphinx_fxgraph.record import Record
-from sphinx_fxgraph.spec import GraphSpec
-from sphinx_fxgraph.store import Store
+from sphinx_fxgraph.cache.store import Store
+from sphinx_fxgraph.record.header import SCHEMA, Failure
+from sphinx_fxgraph.record.model import Record
+from sphinx_fxgraph.spec.spec import GraphSpec
 
 SPEC = GraphSpec.parse("pkg.nets:UNet(depth=3)", "1, 3, 16, 16", leaf="Conv*")
 RECORD = Record(spec=SPEC.to_dict(), tracer="symbolic", output="f32[1, 2]", made_by={"python": "3.11.7"})

@@ -9,11 +9,11 @@ import pytest
 from test_drawing import draw, op, tensor
 from test_random_graphs import nested
 
-from sphinx_fxgraph.drawing.compose import Frame
-from sphinx_fxgraph.drawing.layout.engine import find_engine
-from sphinx_fxgraph.drawing.look import Look
-from sphinx_fxgraph.drawing.svg.strips import strips
-from sphinx_fxgraph.record import Body, BodyInput, Record, Value
+from sphinx_fxgraph.layout.graphviz import find_engine
+from sphinx_fxgraph.record.model import Body, BodyInput, Record, Value
+from sphinx_fxgraph.render.drawing import Frame
+from sphinx_fxgraph.render.pagination import strips
+from sphinx_fxgraph.view.options import Look
 
 PAPER, GAP = (460.0, 530.0), 10.0
 

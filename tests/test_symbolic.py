@@ -16,10 +16,10 @@ pytestmark = pytest.mark.torch
 
 from torch import Tensor, fx, nn  # noqa: E402 - only where torch is
 
-from sphinx_fxgraph.capture.recording import record_model, record_spec  # noqa: E402
-from sphinx_fxgraph.drawing.classic.unrolled import Operator, unrolled  # noqa: E402
-from sphinx_fxgraph.record import Node, Record  # noqa: E402
-from sphinx_fxgraph.spec import GraphSpec  # noqa: E402
+from sphinx_fxgraph.capture.capture import record_model, record_spec  # noqa: E402
+from sphinx_fxgraph.record.model import Node, Record  # noqa: E402
+from sphinx_fxgraph.render.dot.flattened import Operator, unrolled  # noqa: E402
+from sphinx_fxgraph.spec.spec import GraphSpec  # noqa: E402
 
 DOCS = Path(__file__).parent.parent / "docs"
 X = torch.ones(2, 4)
@@ -118,7 +118,7 @@ def test_the_example_shows_every_shape_and_no_tensor_where_there_is_none() -> No
 def test_the_record_is_the_same_in_another_folder_process_and_hash_seed(tmp_path: Path) -> None:
     code = """
 import sys
-from sphinx_fxgraph.capture.recording import record_spec
+from sphinx_fxgraph.capture.capture import record_spec
 from sphinx_fxgraph.spec import GraphSpec
 print(record_spec(GraphSpec.parse("zoo.densenet.densenet121", "1, 3, 64, 64", tracer="symbolic")).to_json(), end="")
 """

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from sphinx_fxgraph.drawing.tables.rows import node_rows
-from sphinx_fxgraph.drawing.text.summary import describe, facts, outline
-from sphinx_fxgraph.drawing.text.units import Units
-from sphinx_fxgraph.head import Failure
-from sphinx_fxgraph.record import Body, BodyInput, Module, Node, Record, TensorMeta, Totals, Value, Verdict
+from sphinx_fxgraph.record.header import Failure
+from sphinx_fxgraph.record.model import Body, BodyInput, Module, Node, Record, TensorMeta, Totals, Value, Verdict
+from sphinx_fxgraph.render.summary import describe, facts, outline
+from sphinx_fxgraph.tables.rows import node_rows
+from sphinx_fxgraph.text.units import Units
 
 SMALL = TensorMeta((1, 8), "f32")
 SCALAR = TensorMeta((), "i64")

@@ -13,8 +13,8 @@ pytestmark = pytest.mark.torch
 
 from torch import Tensor, nn  # noqa: E402 - only where torch is
 
-from sphinx_fxgraph.capture.recording import record_model  # noqa: E402
-from sphinx_fxgraph.record import Node, Record, Verdict  # noqa: E402
+from sphinx_fxgraph.capture.capture import record_model  # noqa: E402
+from sphinx_fxgraph.record.model import Node, Record, Verdict  # noqa: E402
 
 
 def verdict(model: nn.Module, *args: Any) -> Verdict:

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from sphinx_fxgraph.capture.worker.postmortem import ended
-from sphinx_fxgraph.record import Record
-from sphinx_fxgraph.spec import GraphSpec
+from sphinx_fxgraph.record.model import Record
+from sphinx_fxgraph.spec.spec import GraphSpec
+from sphinx_fxgraph.worker.exit_report import ended
 
-WORKER = [sys.executable, "-m", "sphinx_fxgraph.capture.worker.process"]
+WORKER = [sys.executable, "-m", "sphinx_fxgraph.worker.process"]
 
 NOISY = """
 print("imported")

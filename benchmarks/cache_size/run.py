@@ -16,12 +16,12 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from sphinx_fxgraph import runner
-from sphinx_fxgraph.drawing import compose
-from sphinx_fxgraph.drawing.compose import Job
-from sphinx_fxgraph.drawing.layout.engine import find_engine
-from sphinx_fxgraph.spec import GraphSpec
-from sphinx_fxgraph.store import Store
+from sphinx_fxgraph.cache.store import Store
+from sphinx_fxgraph.layout.graphviz import find_engine
+from sphinx_fxgraph.render import drawing as compose
+from sphinx_fxgraph.render.drawing import Job
+from sphinx_fxgraph.spec.spec import GraphSpec
+from sphinx_fxgraph.worker import pool
 
 LLAMA = (
     "transformers.LlamaModel(transformers.LlamaConfig(num_hidden_layers=80, hidden_size=8192, "
@@ -54,7 +54,7 @@ def main() -> None:
     engine = find_engine()
     rows = []
     with tempfile.TemporaryDirectory() as folder:
-        for spec, record in runner.capture(specs(options.every), progress=lambda name: print(name, file=sys.stderr)):
+        for spec, record in pool.capture(specs(options.every), progress=lambda name: print(name, file=sys.stderr)):
             if not record.root or record.failure:
                 raise SystemExit(f"{spec.target}: {record.failure}")
             store = Store(Path(folder, spec.id))

@@ -43,7 +43,7 @@ def measure(name: str, tool: str) -> dict[str, Any]:
     start = time.process_time()
     operators: object = ""
     if tool == "sphinx-fxgraph":
-        from sphinx_fxgraph.capture.recording import record_model
+        from sphinx_fxgraph.capture.capture import record_model
 
         record = record_model(model, (ids,), {})
         if record.failure:
@@ -72,7 +72,7 @@ def _peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-_COMPILE = "import torchview, sphinx_fxgraph.capture.recording, sphinx_fxgraph.capture.tracers.auto"
+_COMPILE = "import torchview, sphinx_fxgraph.capture.capture, sphinx_fxgraph.capture.tracers.auto"
 """As `pip` does for what it installs; that is no part of a capture."""
 
 

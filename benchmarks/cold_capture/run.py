@@ -21,7 +21,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 IMPORT = "import torch"
 CAPTURE = """
 import sys
-from sphinx_fxgraph.capture.recording import record_spec
+from sphinx_fxgraph.capture.capture import record_spec
 from sphinx_fxgraph.spec import GraphSpec
 record = record_spec(GraphSpec.parse("zoo.two_inputs.TwoInputs", "(1, 3, 16, 16), (1, 2, 8, 8)"))
 assert record.failure is None and record.operators > 5, record.failure

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from facts import Facts, ModuleCall, Tensors, paths_of
 
-from sphinx_fxgraph.record import Body, Node, Record, TensorMeta, join
+from sphinx_fxgraph.record.model import Body, Node, Record, TensorMeta, join
 
 if TYPE_CHECKING:
     from torch import nn

@@ -29,13 +29,13 @@ from facts import Facts, plain_forward
 from targets import Target
 from torch import nn
 
+from sphinx_fxgraph.capture.capture import record_spec
 from sphinx_fxgraph.capture.errors import CaptureError
 from sphinx_fxgraph.capture.model.build import build
-from sphinx_fxgraph.capture.recording import record_spec
 from sphinx_fxgraph.capture.tracers import auto  # noqa: F401 - `record_spec` imports it late; here once for all children
-from sphinx_fxgraph.capture.worker.child import preload
-from sphinx_fxgraph.capture.worker.sandbox import refuse_network
-from sphinx_fxgraph.spec import GraphSpec
+from sphinx_fxgraph.spec.spec import GraphSpec
+from sphinx_fxgraph.worker.child import preload
+from sphinx_fxgraph.worker.sandbox import refuse_network
 
 _MEMORY = 12 << 30
 _ONCE = (

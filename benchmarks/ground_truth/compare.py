@@ -21,10 +21,10 @@ from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import TypeVar
 
-from sphinx_fxgraph import runner
-from sphinx_fxgraph.macs import macs_of
-from sphinx_fxgraph.record import Record
-from sphinx_fxgraph.spec import GraphSpec
+from sphinx_fxgraph.record.conventions import macs_of
+from sphinx_fxgraph.record.model import Record
+from sphinx_fxgraph.spec.spec import GraphSpec
+from sphinx_fxgraph.worker import pool
 
 HERE = Path(__file__).parent
 DOCS = HERE.parents[1] / "docs" / "design"
@@ -173,7 +173,7 @@ def capture(rows: Sequence[Row], pythons: Sequence[str], workers: int) -> Iterat
         there = {name for name in {row.package for row in left} if _has(python, name)}
         mine = [row for row in left if row.package in there]
         left = [row for row in left if row.package not in there]
-        for spec, record in runner.capture([row.spec for row in mine], python=python, workers=workers, timeout=1800):
+        for spec, record in pool.capture([row.spec for row in mine], python=python, workers=workers, timeout=1800):
             yield from (compare(row, record) for row in mine if row.spec.id == spec.id)
 
 

@@ -12,8 +12,8 @@ from convnets import GoogLeNet
 from others import Chain, Experts, Flat, GraphNetwork, LSTMLoop
 from torch import nn
 
-from sphinx_fxgraph.capture.recording import record_model
-from sphinx_fxgraph.record import Record
+from sphinx_fxgraph.capture.capture import record_model
+from sphinx_fxgraph.record.model import Record
 
 sys.path.append(str(Path(__file__).parents[2] / "docs"))  # the gallery's models
 

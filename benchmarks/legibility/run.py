@@ -29,13 +29,13 @@ from geometry import faults
 from models import MODELS, OTHERS, record
 from others import Flat
 
-from sphinx_fxgraph.capture.recording import record_model
-from sphinx_fxgraph.drawing import compose
-from sphinx_fxgraph.drawing.classic.dot import classic
-from sphinx_fxgraph.drawing.layout.engine import Engine, find_engine
-from sphinx_fxgraph.drawing.look import Look
-from sphinx_fxgraph.drawing.svg import document
-from sphinx_fxgraph.record import Record
+from sphinx_fxgraph.capture.capture import record_model
+from sphinx_fxgraph.layout.graphviz import Engine, find_engine
+from sphinx_fxgraph.record.model import Record
+from sphinx_fxgraph.render import document
+from sphinx_fxgraph.render import drawing as compose
+from sphinx_fxgraph.render.dot.model import classic
+from sphinx_fxgraph.view.options import Look
 
 MOST = {"boxes": 100, "elements": 1_500, "width": 1_400}
 STRAIGHT = 0.9

@@ -13,8 +13,8 @@ from typing import Any, Literal
 import torch
 
 import sphinx_fxgraph
-from sphinx_fxgraph.sources import portable
-from sphinx_fxgraph.spec import CODE_FILE
+from sphinx_fxgraph.cache.fingerprints import portable
+from sphinx_fxgraph.spec.spec import CODE_FILE
 
 Stage = Literal["import", "build", "input", "trace", "probe", "limit"]
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import sphinx_fxgraph
 from sphinx_fxgraph.sphinxext import assets, config, domain, nodes
-from sphinx_fxgraph.sphinxext.building import batch, builders
-from sphinx_fxgraph.sphinxext.reading import diff, directives, report, table, zoo
-from sphinx_fxgraph.sphinxext.writing import latex, transforms
+from sphinx_fxgraph.sphinxext.build import builders, capture_and_layout
+from sphinx_fxgraph.sphinxext.directives import diff, graph, report, table, zoo
+from sphinx_fxgraph.sphinxext.writers import latex, transforms
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -19,9 +19,9 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     """Register everything, in the order in which a build needs it."""
     config.setup(app)
     domain.setup(app)
-    directives.setup(app)
+    graph.setup(app)
     diff.setup(app)
-    batch.setup(app)
+    capture_and_layout.setup(app)
     transforms.setup(app)
     latex.setup(app)
     nodes.setup(app)

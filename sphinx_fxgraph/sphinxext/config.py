@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from sphinx.config import ENUM
 
-from sphinx_fxgraph.drawing.look import COLOURS
-from sphinx_fxgraph.drawing.text.units import FORMATS, Units
-from sphinx_fxgraph.macs import CONVENTIONS
+from sphinx_fxgraph.record.conventions import CONVENTIONS
+from sphinx_fxgraph.text.units import FORMATS, Units
+from sphinx_fxgraph.view.options import COLOURS
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx

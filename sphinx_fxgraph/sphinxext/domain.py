@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 from docutils import nodes
 from sphinx.domains import Domain, ObjType
 
-from sphinx_fxgraph.drawing.anchors import anchor
-from sphinx_fxgraph.sphinxext.reading.roles import ROLES
+from sphinx_fxgraph.sphinxext.roles import ROLES
+from sphinx_fxgraph.text.ids import anchor
 
 if TYPE_CHECKING:
     from sphinx.addnodes import pending_xref
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from sphinx.environment import BuildEnvironment
     from sphinx.util.typing import RoleFunction
 
-    from sphinx_fxgraph.sphinxext.building.compared import Shown
-    from sphinx_fxgraph.sphinxext.building.run import Run
+    from sphinx_fxgraph.sphinxext.build.comparison import Shown
+    from sphinx_fxgraph.sphinxext.build.state import Run
 
 
 class Use(NamedTuple):
@@ -167,7 +167,7 @@ class FxDomain(Domain):
         contnode: nodes.Element,
     ) -> nodes.Element | None:
         """What stands for a role; None for a name that there is not."""
-        from sphinx_fxgraph.sphinxext.writing.references import resolve
+        from sphinx_fxgraph.sphinxext.writers.references import resolve
 
         return resolve(self, fromdocname, builder, typ, target, contnode)
 
@@ -181,7 +181,7 @@ class FxDomain(Domain):
         contnode: nodes.Element,
     ) -> list[tuple[str, nodes.reference]]:
         """The model of this name."""
-        from sphinx_fxgraph.sphinxext.writing.references import resolve
+        from sphinx_fxgraph.sphinxext.writers.references import resolve
 
         found = resolve(self, fromdocname, builder, "model", target, contnode)
         return [("fx:model", found)] if isinstance(found, nodes.reference) else []

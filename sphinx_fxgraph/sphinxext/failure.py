@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from docutils import nodes
 
-from sphinx_fxgraph.head import Failure
+from sphinx_fxgraph.record.header import Failure
 
 _TITLES = {
     "import": "The model cannot be imported",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from docutils import nodes
 
-from sphinx_fxgraph.sphinxext.late import late
+from sphinx_fxgraph.sphinxext.lazy import late
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -41,9 +41,9 @@ class fxgraph_nodes(nodes.General, nodes.Element):  # noqa: N801
 
 def setup(app: Sphinx) -> None:
     """Tell Sphinx how they are written; other formats get nodes that they know."""
-    app.add_node(fxgraph, html=(late("writing.html.visit_fxgraph"), None))
+    app.add_node(fxgraph, html=(late("writers.html.visit_fxgraph"), None))
     app.add_node(
-        fxgraph_tables, html=(late("writing.html_tables.visit_tables"), late("writing.html_tables.depart_tables"))
+        fxgraph_tables, html=(late("writers.html_tables.visit_tables"), late("writing.html_tables.depart_tables"))
     )
-    app.add_node(fxgraph_rows, html=(late("writing.html_tables.visit_rows"), late("writing.html_tables.depart_rows")))
-    app.add_node(fxgraph_nodes, html=(late("writing.html_tables.visit_nodes"), None))
+    app.add_node(fxgraph_rows, html=(late("writers.html_tables.visit_rows"), late("writing.html_tables.depart_rows")))
+    app.add_node(fxgraph_nodes, html=(late("writers.html_tables.visit_nodes"), None))

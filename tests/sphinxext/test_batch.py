@@ -111,7 +111,7 @@ def test_the_first_build_captures_in_other_processes(first: tuple[Project, Build
     assert build.status == 0, build.warnings
     assert captured(build) == ["nets.one.One", "nets.two.Two"]
     assert "process: subprocess.Popen" in build.output
-    assert "imported: ['sphinx_fxgraph.record', " in build.output
+    assert "imported: ['sphinx_fxgraph.record.model', " in build.output
     assert len(list(cache(project).iterdir())) == 6
 
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import pytest
 from conftest import DOCS
 
-from sphinx_fxgraph.head import SCHEMA
-from sphinx_fxgraph.record import Record
+from sphinx_fxgraph.record.header import SCHEMA
+from sphinx_fxgraph.record.model import Record
 
 if TYPE_CHECKING:
     from sphinx.testing.util import SphinxTestApp

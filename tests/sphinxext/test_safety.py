@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sphinx_fxgraph.head import SCHEMA
-from sphinx_fxgraph.record import Body, Node, Record, TensorMeta, Value
-from sphinx_fxgraph.spec import GraphSpec
-from sphinx_fxgraph.store import Store
+from sphinx_fxgraph.cache.store import Store
+from sphinx_fxgraph.record.header import SCHEMA
+from sphinx_fxgraph.record.model import Body, Node, Record, TensorMeta, Value
+from sphinx_fxgraph.spec.spec import GraphSpec
 
 if TYPE_CHECKING:
     from conftest import Project

@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch import fx, nn
 
-from sphinx_fxgraph.capture import values
-from sphinx_fxgraph.capture.flat import leaves
+from sphinx_fxgraph.capture import pytree
+from sphinx_fxgraph.capture.trace import leaves
 
 
 class ArgumentError(TypeError):
@@ -86,7 +86,7 @@ def named(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str
 
 def copied(value: Any) -> Any:
     """A copy of an argument, so that a model may write into it, and so that two arguments are never one tensor."""
-    if not any(True for _ in values.tensors(value)):
+    if not any(True for _ in pytree.tensors(value)):
         return value
     if isinstance(value, torch.Tensor):
         return value.clone()

@@ -21,7 +21,7 @@ from sphinx_fxgraph.capture.errors import CaptureError, Stage, failed_call, sugg
 from sphinx_fxgraph.capture.model.devices import Place
 from sphinx_fxgraph.capture.model.inputs import told
 from sphinx_fxgraph.capture.model.resolve import resolve
-from sphinx_fxgraph.spec import (
+from sphinx_fxgraph.spec.spec import (
     AUTO,
     CODE_FILE,
     DTYPES,

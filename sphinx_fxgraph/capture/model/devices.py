@@ -15,7 +15,7 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree  # what torch.fx itself uses for nested values
 
-from sphinx_fxgraph.capture.tracers.patches import Patch, patched
+from sphinx_fxgraph.capture.recorder.patches import Patch, patched
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 from torch.autograd import Function
 from torch.fx.proxy import TraceError
 
-from sphinx_fxgraph.capture.closure.ran import unwatched
+from sphinx_fxgraph.capture.dependencies.call_profiler import unwatched
 from sphinx_fxgraph.capture.errors import place, said
-from sphinx_fxgraph.capture.flat import Trace
-from sphinx_fxgraph.capture.place import defined, placed
-from sphinx_fxgraph.capture.tracers import observed, symbolic
-from sphinx_fxgraph.capture.tracers.verdict import compare
-from sphinx_fxgraph.record import Verdict
+from sphinx_fxgraph.capture.source_location import defined, placed
+from sphinx_fxgraph.capture.trace import Trace
+from sphinx_fxgraph.capture.tracers import eager
+from sphinx_fxgraph.capture.tracers import fx as symbolic
+from sphinx_fxgraph.capture.tracers.check import compare
+from sphinx_fxgraph.record.model import Verdict
 
 if TYPE_CHECKING:
     from torch import nn
@@ -40,7 +41,7 @@ def trace(
     Returns:
         A graph with a verdict; where the model cannot be run, the part that ran, with the error.
     """
-    run = observed.trace(model, args, kwargs, leaf, method)
+    run = eager.trace(model, args, kwargs, leaf, method)
     if run.error is not None:
         return run
     with unwatched():  # all of the model's code has run
@@ -63,7 +64,7 @@ def _judged(
     difference = compare(model, run, traced, leaf)
     functions = {node.target for node in run.graph.nodes if _is_autograd_function(node.target)}
     if difference is not None and functions:  # which torch.fx looks into
-        opened = observed.trace(model, args, kwargs, leaf, method, opened=functions)
+        opened = eager.trace(model, args, kwargs, leaf, method, opened=functions)
         difference = compare(model, opened, traced, leaf, functions)
     if difference is not None:
         spot = placed(difference.node)

@@ -16,11 +16,11 @@ from typing import Any
 import torch
 from torch import fx, nn
 
-from sphinx_fxgraph.capture import values
+from sphinx_fxgraph.capture import pytree
 from sphinx_fxgraph.capture.errors import CaptureError, said
-from sphinx_fxgraph.capture.flat import Call, Calls, Frame, Trace
+from sphinx_fxgraph.capture.formatting import dotted, meta_of, short_meta, tensors_in, text
 from sphinx_fxgraph.capture.model.arguments import ArgumentError, bind, copied, named
-from sphinx_fxgraph.capture.naming import dotted, meta_of, short_meta, tensors_in, text
+from sphinx_fxgraph.capture.trace import Call, Calls, Frame, Trace
 from sphinx_fxgraph.capture.tracers import gradients
 from sphinx_fxgraph.capture.tracers.gradients import Function
 
@@ -52,7 +52,7 @@ def trace(
             run = function if method else model
             result = run(*(value for _, value in given[: len(args)]), **{name: by_name[name] for name in kwargs})
             result = list(result) if isinstance(result, Iterator) else result  # a generator runs while it is consumed
-        roots = [tensor.grad_fn for _, tensor in values.tensors(result) if tensor.grad_fn is not None]
+        roots = [tensor.grad_fn for _, tensor in pytree.tensors(result) if tensor.grad_fn is not None]
     except Exception as error:  # noqa: BLE001 - a model may raise anything, and a failure is part of the result
         failed = error if isinstance(error, ArgumentError) else CaptureError("probe", said(error), cause=error)
         return Trace(fx.Graph(), [], [], failed, probed=True, notes=tuple(notes))
@@ -69,7 +69,7 @@ def _input(value: Any, wants: bool) -> Any:
         can = tensor.is_floating_point() or tensor.is_complex()
         return tensor.detach().clone().requires_grad_(tensor.requires_grad or (wants and can))
 
-    return values.replaced(copied(value), leaf)
+    return pytree.replaced(copied(value), leaf)
 
 
 class _Watch:
@@ -129,7 +129,7 @@ def _given(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     except (TypeError, ValueError):
         return
     for name, value in arguments.items():
-        for path, tensor in values.tensors(value):
+        for path, tensor in pytree.tensors(value):
             if tensor.grad_fn is not None:
                 yield name + "".join(map(str, path)), tensor.grad_fn
 
@@ -153,7 +153,7 @@ class _Graph:
         self._inputs = {
             id(tensor): name + "".join(map(str, path))
             for name, value in given
-            for path, tensor in values.tensors(value)
+            for path, tensor in pytree.tensors(value)
         }
         self._calls = Calls()
         for function in gradients.in_order(roots):  # leaves come first
@@ -205,9 +205,9 @@ class _Graph:
         def node(tensor: torch.Tensor) -> Any:
             return self._nodes.get(tensor.grad_fn, tensor)
 
-        replaced = values.replaced(result, node)
+        replaced = pytree.replaced(result, node)
         if replaced is result:  # an object: only its tensors can be told
-            replaced = [node(tensor) for _, tensor in values.tensors(result)]
+            replaced = [node(tensor) for _, tensor in pytree.tensors(result)]
         last = self.graph.create_node("output", "output", (replaced,))
         written = "" if isinstance(result, torch.Tensor) else text(result)
         last.meta |= {"stack": (), "outputs": tensors_in(result), "result": written}

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sphinx_fxgraph.backward import BackwardNode, Edge, Role
-from sphinx_fxgraph.capture import values
-from sphinx_fxgraph.capture.naming import meta_of, short_meta
+from sphinx_fxgraph.capture import pytree
+from sphinx_fxgraph.capture.formatting import meta_of, short_meta
 from sphinx_fxgraph.capture.tracers import gradients
 from sphinx_fxgraph.capture.tracers.gradients import Function
-from sphinx_fxgraph.record import TensorMeta
+from sphinx_fxgraph.record.autograd_graph import BackwardNode, Edge, Role
+from sphinx_fxgraph.record.model import TensorMeta
 
 if TYPE_CHECKING:
     import torch
@@ -31,7 +31,7 @@ def read(
     Raises:
         TypeError: there is no tensor.
     """
-    found = values.tensors(output)
+    found = pytree.tensors(output)
     if not found:
         raise TypeError(f"there is no tensor in the output, which is of type {type(output).__qualname__}")
     graph = _Graph(params, show_attrs, show_saved, max(most, 3))

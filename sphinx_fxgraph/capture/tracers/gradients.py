@@ -12,8 +12,8 @@ from typing import Any
 
 import torch
 
-from sphinx_fxgraph.capture.naming import short_dtype, text
-from sphinx_fxgraph.record import TensorMeta
+from sphinx_fxgraph.capture.formatting import short_dtype, text
+from sphinx_fxgraph.record.model import TensorMeta
 
 Function = Any
 """A ``grad_fn``: `torch.autograd.graph.Node`, which says less of itself than its instances know."""

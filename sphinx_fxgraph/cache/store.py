@@ -1,0 +1,257 @@
+"""The cache: records, DOT and layouts as plain files in one folder, committed or not.
+
+Three files a model: ``<name>-<id>.json`` the record, ``.dot`` the DOT of every level, ``.layout.json`` the coordinates
+by the digest of that DOT. Each file is written under a name of its own and moved into place, so that builds may share
+the folder. What cannot be read is a miss; what cannot be written is a complaint. Nothing from here is ever executed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired, Protocol, TypedDict, TypeVar
+
+import msgspec
+
+from sphinx_fxgraph.record.header import Head, NewerError, Outline, RecordError
+
+if TYPE_CHECKING:
+    from sphinx_fxgraph.record.model import Record
+
+_OURS = re.compile(r"(.+-[0-9a-f]{8})(\.json|\.dot|\.layout\.json)")
+_TEMPORARY = re.compile(r"\..+\.[0-9a-f]{16}\.tmp")
+_DAY = 86_400
+"""Seconds: no build writes a file for longer, so that a temporary file of this age is left from one that was killed."""
+
+_Number = Annotated[float, msgspec.Meta(ge=-1e6, le=1e6)]
+_Point = Annotated[list[_Number], msgspec.Meta(min_length=2, max_length=2)]
+
+
+class _Level(TypedDict):
+    """What `layout.graphviz` gives. Anyone may have written the file: all is checked."""
+
+    size: _Point
+    nodes: dict[str, _Point]
+    edges: dict[str, list[_Number]]
+    notes: NotRequired[dict[str, _Point]]
+    by: NotRequired[str]
+
+
+_Kind = TypeVar("_Kind", Head, Outline, "Record")
+
+
+class _Layout(TypedDict):
+    levels: dict[str, _Level]
+
+
+class Key(Protocol):
+    """What files belong to: a `GraphSpec`, for example."""
+
+    @property
+    def id(self) -> str:
+        """Hexadecimal digits that no other key has."""
+        ...
+
+    @property
+    def label(self) -> str:
+        """A name for people."""
+        ...
+
+    def to_dict(self) -> Mapping[str, Any]:
+        """The same as plain data."""
+        ...
+
+
+class Store:
+    """The records and drawings in a folder, by spec.
+
+    Args:
+        folder: made when the first file is written.
+        writable: whether anything is written at all.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], writable: bool = True) -> None:
+        self.folder = Path(folder)
+        self.writable = writable
+        self.complaints: list[str] = []
+        """What could not be written and why, each once; what was captured is still good for this build."""
+
+    def record(self, spec: Key) -> Record | None:
+        """The record of exactly this spec, be it stale or of an older format; None if there is none to read."""
+        from sphinx_fxgraph.record.model import Record  # a build that changes nothing has no use for it
+
+        return self._find(spec, Record)
+
+    def head(self, spec: Key) -> Head | None:
+        """The same without the graph."""
+        return self._find(spec, Head)
+
+    def outline(self, spec: Key) -> Outline | None:
+        """The same, and of the graph only what is in it: of a record that was read before."""
+        return self._find(spec, Outline)
+
+    def seal(self, spec: Key) -> str:
+        """A digest of the files of a spec, byte by byte: while it is the same, so are record and layouts."""
+        seal = hashlib.sha256()
+        for suffix in (".json", ".layout.json"):
+            with contextlib.suppress(OSError):
+                seal.update(hashlib.sha256(_read(self._path(spec, suffix))).digest())
+            seal.update(b"/")
+        return seal.hexdigest()
+
+    def layouts(self, spec: Key) -> dict[str, dict[str, Any]]:
+        """The coordinates of the levels that were laid out before, by the digest of their DOT."""
+        try:
+            found = msgspec.json.decode(_read(self._path(spec, ".layout.json")), type=_Layout)
+        except (OSError, msgspec.MsgspecError, UnicodeError, RecursionError):
+            return {}
+        return {digest: {**level} for digest, level in found["levels"].items()}
+
+    def put_record(self, spec: Key, record: Record) -> bool:
+        """Keep a record, unless the one that is here differs in nothing but ``made_by``. Whether it was written."""
+        old = self.record(spec)
+        if old is not None and old.digest == record.digest:
+            return False
+        return self._write(self._path(spec, ".json"), record.to_json())
+
+    def put_drawing(self, spec: Key, dot: str, layouts: Mapping[str, Mapping[str, Any]], engine: str) -> bool:
+        """Keep the DOT of all levels and their coordinates. Whether anything was written.
+
+        Args:
+            spec: whose drawing it is.
+            dot: one graph after another, as Graphviz reads it.
+            layouts: the coordinates of each level by the digest of its DOT; any JSON.
+            engine: name and version of the layout engine.
+        """
+        levels = [f"{json.dumps(digest)}: {_canonical(layouts[digest])}" for digest in sorted(layouts)]
+        text = f'{{"engine": {json.dumps(engine)},\n"levels": {{\n' + ",\n".join(levels) + "\n}}\n"
+        wrote = [self._write(self._path(spec, ".dot"), dot), self._write(self._path(spec, ".layout.json"), text)]
+        return any(wrote)
+
+    def text(self, name: str) -> bytes | None:
+        """A file that belongs to no spec, such as the list of a zoo's models."""
+        with contextlib.suppress(OSError):
+            return (self.folder / name).read_bytes()
+        return None
+
+    def put_text(self, name: str, text: str) -> bool:
+        """Keep such a file. Whether it was written."""
+        return self._write(self.folder / name, text)
+
+    def orphans(self, used: Iterable[Key]) -> list[Path]:
+        """Files that belong to none of the specs, and what a killed build has left; no file that is not ours."""
+        kept = {_stem(spec) for spec in used}
+        found = []
+        with contextlib.suppress(OSError):  # no folder, no orphans
+            for path in sorted(self.folder.iterdir()):
+                ours = _OURS.fullmatch(path.name)
+                if (ours and ours[1] not in kept and _is_ours(path, ours[2])) or _is_left(path):
+                    found.append(path)
+        return found
+
+    def used(self, used: Iterable[Key]) -> list[Path]:
+        """The files that a clone must have too, for it to show these specs: all that are here but the orphans."""
+        orphans = set(self.orphans(used))
+        with contextlib.suppress(OSError):
+            files = sorted(self.folder.iterdir())
+            return [path for path in files if path.suffix in (".json", ".dot") and path not in orphans]
+        return []
+
+    def prune(self, used: Iterable[Key]) -> list[Path]:
+        """Remove the orphans; the files that are gone."""
+        gone = []
+        for path in self.orphans(used) if self.writable else ():
+            try:
+                path.unlink()
+                gone.append(path)
+            except OSError as error:
+                self._complain(f"cannot remove {path}: {error.strerror or error}")
+        return gone
+
+    def _find(self, spec: Key, kind: type[_Kind]) -> _Kind | None:
+        try:
+            found = kind.from_json(_read(self._path(spec, ".json")))
+        except NewerError as error:
+            self._complain(f"cannot read {self._path(spec, '.json')}: {error}; update sphinx-fxgraph")
+            return None
+        except (OSError, RecordError):
+            return None
+        # The name holds only a part of the id, and anyone may rename a file.
+        return found if _canonical(found.spec) == _canonical(spec.to_dict()) else None
+
+    def _path(self, spec: Key, suffix: str) -> Path:
+        return self.folder / f"{_stem(spec)}{suffix}"
+
+    def _write(self, path: Path, text: str) -> bool:
+        data = text.encode("utf-8", "replace")
+        if not self.writable or _same(path, data):
+            return False
+        temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")  # mkstemp's files are its owner's alone
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with temporary.open("xb") as file:
+                file.write(data)
+            temporary.replace(path)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            self._complain(f"cannot write to {self.folder}: {error.strerror or error}")
+            return False
+        return True
+
+    def _complain(self, complaint: str) -> None:
+        if complaint not in self.complaints:
+            self.complaints.append(complaint)
+
+
+def readable(label: str) -> str:
+    """What the names of a model's files begin with."""
+    return re.sub(r"[^A-Za-z0-9._]+", "-", label).strip("-.")[:64] or "model"
+
+
+def _stem(spec: Key) -> str:
+    return f"{readable(spec.label)}-{spec.id[:8]}"
+
+
+def _read(path: Path) -> bytes:
+    if not path.is_file():  # a pipe would be waited for
+        raise FileNotFoundError(path)
+    return path.read_bytes()
+
+
+def _is_ours(path: Path, suffix: str) -> bool:
+    """Whether a file with a name of ours holds what we write, of whichever version."""
+    try:
+        data = _read(path)
+        if suffix == ".dot":
+            return not data or data.startswith(b"digraph")
+        keys = {".json": {"schema", "spec"}, ".layout.json": {"engine", "levels"}}[suffix]
+        return keys <= msgspec.json.decode(data, type=dict[str, msgspec.Raw]).keys()
+    except (OSError, msgspec.MsgspecError, UnicodeError, RecursionError):
+        return False
+
+
+def _is_left(path: Path) -> bool:
+    """Whether it is a temporary file that nobody will move into place any more."""
+    try:
+        return bool(_TEMPORARY.fullmatch(path.name)) and time.time() - path.stat().st_mtime > _DAY
+    except OSError:
+        return False
+
+
+def _same(path: Path, data: bytes) -> bool:
+    """Whether a file holds these bytes, whichever line ends a checkout gave it."""
+    try:
+        return path.read_bytes().replace(b"\r\n", b"\n") == data
+    except OSError:
+        return False
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))

@@ -1,1 +1,0 @@
-"""Which source files a record depends on, found while it is made."""

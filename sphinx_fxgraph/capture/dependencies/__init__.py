@@ -1,0 +1,1 @@
+"""The source files that a capture depends on."""

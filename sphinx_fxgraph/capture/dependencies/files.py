@@ -1,0 +1,205 @@
+"""The files that decide what a model is: where the code that ran was written, and where it has its constants from.
+
+A function counts where it ran and a class where it is used, both seen by `ran`. A constant leaves no trace when it is
+read, so it is looked for in the text: the statements that ran are read for the names they use, and each name that means
+neither function, nor class, nor module is followed to the statements that define it, through every re-export.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import importlib.util
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+
+from torch import nn
+
+from sphinx_fxgraph.cache.fingerprints import depends_on, is_source, read
+from sphinx_fxgraph.capture.dependencies.call_profiler import Ran, Watch
+from sphinx_fxgraph.capture.dependencies.module_ast import Imported, Statement, Text
+from sphinx_fxgraph.record.model import Record
+from sphinx_fxgraph.spec.spec import GraphSpec, Name, parse_inputs, parse_target
+
+_FUNCTIONS = FunctionType, BuiltinFunctionType, MethodType, type(functools.cache(len))
+_NO_CONSTANTS = *_FUNCTIONS, type, property, staticmethod, classmethod
+
+
+def completed(record: Record, watched: Watch) -> Record:
+    """The record with everything that it depends on, given what ran for it."""
+    closure = _Closure(watched)
+    closure.take(watched.ran)
+    closure.take_spec(GraphSpec.from_dict(record.spec))
+    for path in sorted({module.type for module in record.modules}):
+        closure.take_class(path)
+    closure.follow()
+    sources, distributions = depends_on(closure.files)
+    return dataclasses.replace(
+        record,
+        sources=tuple(sorted({*record.sources, *sources}, key=lambda source: source.file)),
+        distributions=dict(sorted({**record.distributions, **distributions}.items())),
+    )
+
+
+class _Closure:
+    def __init__(self, watched: Watch) -> None:
+        self.files: set[str] = set()
+        self._watched = watched
+        self._modules = dict(_modules())
+        self._texts: dict[str, Text | None] = {}
+        self._defined: set[tuple[str, str]] = set()
+        self._seen: set[Statement] = set()
+        self._work: list[Statement] = []
+
+    def take(self, ran: Ran) -> None:
+        """Code that ran, and the statements it stands in."""
+        self.files |= ran.installed
+        for code in ran.code:
+            if isinstance(code, CodeType):
+                text = self._text(code.co_filename)
+                self._read(text.at(code.co_firstlineno) if text else None)
+            else:
+                self._text(code)
+
+    def take_spec(self, spec: GraphSpec) -> None:
+        """What the directive names: a constant as an argument, an instance as the model, or anything in its code."""
+        expressions = parse_target(spec.target) if spec.target else None, parse_inputs(spec.inputs)
+        for name in _names(expressions):
+            module, *names = name.qualname.split(".") if name.module is None else (name.module, name.qualname)
+            self._use(sys.modules.get(module), [part for each in names for part in each.split(".")])
+        statements = Text("", spec.code.encode()).statements
+        imports = [pair for statement in statements for pair in statement.nested_imports.items()]
+        for statement in statements:
+            self._follow(statement, None, imports)
+
+    def take_class(self, path: str) -> None:
+        """A class of the model and its bases; one that a function has made stands in the statement of that function."""
+        parts = path.split(".")
+        for count in range(len(parts) - 1, 0, -1):
+            if module := sys.modules.get(".".join(parts[:count])):
+                self._define(module, parts[count])
+                cls = getattr(module, parts[count], None)
+                for base in cls.__mro__[1:] if isinstance(cls, type) else ():
+                    self._define_class(base)
+                return
+
+    def follow(self) -> None:
+        """Follow every name until no more is found."""
+        while self._work:
+            statement = self._work.pop()
+            self._follow(statement, self._modules[statement.file], statement.nested_imports.items())
+
+    # -- what a name means
+
+    def _follow(
+        self, statement: Statement, module: ModuleType | None, imports: Iterable[tuple[str, list[Imported]]]
+    ) -> None:
+        """The names of a statement are the module's, or what its functions import."""
+        for names in sorted(statement.names):
+            self._use(module, names)
+            for alias, origins in imports:
+                for origin in origins if alias in (names[0], "*") else ():
+                    inside = names if alias == "*" else (*filter(None, origin[2:]), *names[1:])
+                    self._use(_origin(module, origin), inside)
+
+    def _use(self, module: ModuleType | None, names: Sequence[str]) -> None:
+        """Find where the constant is from that ``names`` lead to: a name in a module, its attribute, and so on."""
+        if module is None or not names or names[0] not in vars(module):
+            return
+        name, *attributes = names
+        value = vars(module)[name]
+        if isinstance(value, ModuleType):
+            self._use(value, attributes)
+        elif isinstance(value, type) and issubclass(value, nn.Module | BaseException):
+            # One that matters is in the model, or has run. But it may hold a constant.
+            holder = next((base for base in value.__mro__ if attributes and attributes[0] in vars(base)), None)
+            if holder and not isinstance(vars(holder)[attributes[0]], _NO_CONSTANTS):
+                self._define_class(holder)
+        elif not isinstance(value, _FUNCTIONS) and (is_source(_file(module)) or not callable(value)):
+            self._define(module, name)  # other classes may be nothing but a set of constants
+
+    def _define_class(self, cls: type) -> None:
+        if module := sys.modules.get(cls.__module__):
+            self._define(module, cls.__qualname__.partition(".")[0])
+
+    def _define(self, module: ModuleType, name: str) -> None:
+        """Take the statements that define a name of a module, wherever it has been imported from."""
+        key = module.__name__, name
+        if key in self._defined:
+            return
+        self._defined.add(key)
+        file = _file(module)
+        text = self._parsed(file)
+        if text is None:
+            self._text(file)
+            return
+        statements = text.defining(name)
+        for statement in statements:
+            for imported in statement.imports.get(name, ()):
+                self._define_imported(module, imported, imported[2])
+            if not statement.is_import:
+                self._text(file)
+                self._read(statement)
+        if not statements:
+            for statement in text.defining("*"):
+                for imported in statement.imports["*"]:
+                    self._define_imported(module, imported, name)
+
+    def _define_imported(self, module: ModuleType, imported: Imported, name: str) -> None:
+        origin = _origin(module, imported)
+        if origin is not None and name in vars(origin):
+            self._define(origin, name)
+
+    # -- texts
+
+    def _read(self, statement: Statement | None) -> None:
+        if statement is not None and statement not in self._seen:
+            self._seen.add(statement)
+            self._work.append(statement)
+
+    def _text(self, file: str) -> Text | None:
+        """Depend on a file, and on what ran when it was imported; its text, if it is a source."""
+        if file not in self.files:
+            self.files.add(file)
+            if file in self._watched.imported:
+                self.take(self._watched.imported[file])
+        return self._parsed(file)
+
+    def _parsed(self, file: str) -> Text | None:
+        if file not in self._texts:
+            self._texts[file] = None
+            if file in self._modules and is_source(file):
+                with contextlib.suppress(SyntaxError, ValueError):
+                    self._texts[file] = Text(file, read(file) or b"")
+        return self._texts[file]
+
+
+def _modules() -> Iterator[tuple[str, ModuleType]]:
+    for module in list(sys.modules.values()):
+        if file := _file(module):
+            yield file, module
+
+
+def _file(module: ModuleType) -> str:
+    return str(getattr(module, "__dict__", {}).get("__file__") or "")
+
+
+def _names(tree: object) -> Iterator[Name]:
+    """The names in an expression."""
+    if isinstance(tree, Name):
+        yield tree
+    elif isinstance(tree, tuple):
+        for each in tree:
+            yield from _names(each)
+    elif dataclasses.is_dataclass(tree):
+        yield from _names(tuple(vars(tree).values()))
+
+
+def _origin(module: ModuleType | None, imported: Imported) -> ModuleType | None:
+    """The module that something was imported from, or that was imported."""
+    name, level, _ = imported
+    with contextlib.suppress(ImportError, ValueError):
+        return sys.modules.get(importlib.util.resolve_name("." * level + name, module.__package__ if module else ""))
+    return None

@@ -1,1 +1,0 @@
-"""What a run says of each operator: results, parameters, multiply-accumulates."""

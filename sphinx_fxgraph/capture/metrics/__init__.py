@@ -1,0 +1,1 @@
+"""Shapes, MACs and totals of a traced graph."""

@@ -1,0 +1,211 @@
+"""Writes a `torch.fx.Graph` from tensors: each is known by the node that made it."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import fx
+from torch.utils._pytree import tree_map  # what torch.fx itself uses for nested values
+
+from sphinx_fxgraph.capture import pytree
+from sphinx_fxgraph.capture.formatting import meta_of, short_meta, tensors_in, text
+from sphinx_fxgraph.capture.pytree import Path, Step
+from sphinx_fxgraph.capture.recorder.attributes import Attributes
+from sphinx_fxgraph.capture.recorder.provenance import Origin, Origins
+from sphinx_fxgraph.record.model import TensorMeta
+
+
+class Writer:
+    """A graph, and where every tensor that is alive comes from."""
+
+    def __init__(self, attributes: Attributes) -> None:
+        self.graph = fx.Graph()
+        self.added: list[fx.Node] = []
+        """The nodes that `add` has made."""
+        self.origins = Origins()
+        self._attributes = attributes
+        self._read: dict[str, fx.Node] = {}
+        self._taken: dict[tuple[fx.Node, Path], fx.Node] = {}
+        self._last: dict[fx.Node, fx.Node] = {}
+        """The last node that was put behind one."""
+        self._constants = 0
+        self._plain: dict[int, tuple[Any, fx.Node]] = {}
+        """By identity: what was read out of a tensor as a plain value, kept so that the identity stays its own."""
+
+    # -- from tensors to nodes
+
+    def node_of(self, tensor: torch.Tensor) -> fx.Node:
+        """The node that a tensor comes from."""
+        origin = self.origins.of(tensor)
+        if origin is not None and not origin.path:
+            return origin.node
+        if origin is None:
+            held, _ = self._attributes.tensor(tensor)
+            origin = (None if held else self.origins.of_part(tensor)) or Origin(self._attribute(tensor))
+            self.origins.bind(tensor, origin)
+        return self._taken_from(origin.node, origin.path)
+
+    def arguments(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], *, deep: bool = False
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments of a call with nodes in place of tensors (see `nodes`)."""
+        given = {key: self.nodes(value, deep=deep) for key, value in kwargs.items()}
+        return tuple(self.nodes(value, deep=deep) for value in args), given
+
+    def nodes(self, value: Any, *, deep: bool = False) -> Any:
+        """A value with nodes in place of tensors, its lists and dicts copied.
+
+        Args:
+            value: anything.
+            deep: look into plain objects and dataclasses too, which become dicts of what they hold; and write the
+                whole result of a node as that node.
+        """
+        if isinstance(value, torch.Tensor):
+            return self.node_of(value)
+        if id(value) in self._plain:
+            return self._plain[id(value)][1]
+        if isinstance(value, pytree.PLAIN):
+            return value
+        whole = self._whole(value) if deep else None
+        if whole is not None:
+            return whole
+        if isinstance(value, slice):
+            return slice(*(self.nodes(end) for end in (value.start, value.stop, value.step)))
+        if isinstance(value, tuple) and type(value) is not torch.Size:
+            entries = [self.nodes(item, deep=deep) for item in value]
+            return type(value)._make(entries) if hasattr(value, "_make") and not deep else tuple(entries)
+        if isinstance(value, list):
+            return [self.nodes(item, deep=deep) for item in value]
+        if isinstance(value, Mapping):
+            return {key: self.nodes(item, deep=deep) for key, item in value.items()}
+        held = pytree.tensors(value) if deep else []
+        return {"".join(map(str, path)).lstrip("."): self.node_of(tensor) for path, tensor in held} or value
+
+    def _whole(self, value: Any) -> fx.Node | None:
+        """The node whose whole result a value is, as that of an LSTM that is handed on."""
+        if not isinstance(value, tuple | list | Mapping) or not value:
+            return None
+        found = pytree.tensors(value)
+        origin = self.origins.of(found[0][1]) if found else None
+        if origin is None or not origin.path or len(origin.node.meta["outputs"]) != len(found):
+            return None
+        same = all(self.origins.of(tensor) == (origin.node, path) for path, tensor in found)
+        return origin.node if same and origin.node.op != "placeholder" else None
+
+    def _attribute(self, tensor: torch.Tensor) -> fx.Node:
+        """The node of a tensor that nothing made while the model ran."""
+        path, kind = self._attributes.tensor(tensor)
+        if not path:  # of the model's code, or made where torch tells nobody
+            path, kind = f"_tensor_constant{self._constants}", "constant"
+            self._constants += 1
+        if path not in self._read:
+            node = self.graph.create_node("get_attr", path)
+            node.meta.update(stack=(), outputs=(meta_of(tensor),), result="", kind=kind)
+            self._read[path] = node
+        return self._read[path]
+
+    def _taken_from(self, node: fx.Node, path: Path) -> fx.Node:
+        """The node of what stands in a result: one for each step, as torch.fx has them; one alone into an object."""
+        steps = [Step("".join(map(str, path)).lstrip("."), True)] if any(step.attribute for step in path) else path
+        at: Path = ()
+        taken = node
+        for step in steps:
+            at = (*at, step)
+            if (node, at) not in self._taken:
+                with self.graph.inserting_after(self._last.get(node, node)):
+                    function = getattr if step.attribute else operator.getitem
+                    inner = self.graph.call_function(function, (taken, step.key))
+                whole = path if step.attribute else at
+                outputs = _within(node.meta["outputs"], "".join(map(str, whole)))
+                single = len(outputs) == 1 and not outputs[0].path
+                result = "" if single else f"({', '.join(map(short_meta, outputs))})"
+                kept: dict[str, Any] = {
+                    key: node.meta[key] for key in ("stack", "where", "source", "marks") if key in node.meta
+                }
+                inner.meta.update(kept, outputs=outputs, result=result, macs=None, takes=True)
+                self._taken[node, at] = self._last[node] = inner
+            taken = self._taken[node, at]
+        return taken
+
+    # -- from nodes to tensors
+
+    def add(self, op: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], **meta: Any) -> fx.Node:
+        """A node at the end of the graph."""
+        node = self.graph.create_node(op, target, name=_node_name(target))
+        node.args = args  # of what it makes itself torch.fx looks through all arguments
+        if kwargs:
+            node.kwargs = kwargs
+        node.meta.update(meta)
+        self.added.append(node)
+        return node
+
+    def gives(self, node: fx.Node, result: Any, written: Iterable[torch.Tensor] = ()) -> Any:
+        """Note what a node gives and what it wrote into.
+
+        Returns:
+            The result. A tensor in it that was there before and was not written into is another object of the same
+            storage, so that those who use it can be told from those who use what it was.
+        """
+        single = isinstance(result, torch.Tensor)
+        node.meta["outputs"] = tensors_in(result)
+        node.meta["result"] = "" if single else text(result)
+        changed = {id(tensor) for tensor in written}
+        for tensor in written:
+            self.origins.wrote(tensor, node)
+        if single and not self.is_known(result):  # as most are
+            self.origins.bind(result, Origin(node))
+            return result
+        fresh: dict[int, torch.Tensor] = {}
+
+        def own(tensor: torch.Tensor) -> torch.Tensor:
+            if id(tensor) in changed or not self.is_known(tensor):
+                return tensor
+            return fresh.setdefault(id(tensor), alias(tensor))
+
+        result = pytree.replaced(result, own)
+        for path, tensor in pytree.tensors(result):
+            if id(tensor) in changed or not self.is_known(tensor):
+                self.origins.bind(tensor, Origin(node, path))
+        return result
+
+    def reads(self, node: fx.Node, value: Any) -> None:
+        """Note the plain value that a node has read out of a tensor, unless there is but one object of such a value."""
+        if not (value is None or isinstance(value, bool) or (isinstance(value, int) and -5 <= value <= 256)):
+            self._plain[id(value)] = value, node
+
+    def unread(self, value: Any) -> Any:
+        """A value with types in place of what was read out of tensors."""
+        if not self._plain:
+            return value
+        return tree_map(
+            lambda item: type(item) if id(item) in self._plain else item, value, is_leaf=lambda x: id(x) in self._plain
+        )
+
+    def is_known(self, tensor: torch.Tensor) -> bool:
+        """Whether a tensor was there before: made by a node, or the model's."""
+        return self.origins.of(tensor) is not None or bool(self._attributes.tensor(tensor)[0])
+
+
+@functools.lru_cache(maxsize=4096)
+def _node_name(target: Any) -> str:
+    """What torch.fx would call a node, were it asked anew for each one."""
+    return fx.Graph()._target_to_str(target)
+
+
+def alias(tensor: torch.Tensor) -> torch.Tensor:
+    """The same tensor as another object; the tensor itself where its kind has no views."""
+    try:
+        other: torch.Tensor = torch.ops.aten.alias(tensor)
+    except (RuntimeError, NotImplementedError):
+        return tensor
+    return other
+
+
+def _within(outputs: tuple[TensorMeta, ...], path: str) -> tuple[TensorMeta, ...]:
+    """The tensors that stand at a path of a result or below it."""
+    return tuple(replace(each, path=each.path[len(path) :]) for each in outputs if each.path.startswith(path))

@@ -1,0 +1,231 @@
+"""What is put in place of torch's own functions while a model is observed, and taken away afterwards."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import sys
+import threading
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, NamedTuple, Protocol
+
+import torch
+from torch import nn
+from torch.autograd import Function
+from torch.fx import _symbolic_trace
+from torch.utils import checkpoint
+
+from sphinx_fxgraph.capture.recorder.control_flow import uncompiled
+from sphinx_fxgraph.capture.recorder.regions import Regions
+
+_ABSENT: Any = object()
+
+
+class Patch(NamedTuple):
+    """A name of a class, a module or a dict, and what it is to be."""
+
+    owner: Any
+    name: str
+    value: Any
+
+
+@contextlib.contextmanager
+def patched(patches: Sequence[Patch]) -> Iterator[None]:
+    """Put everything in its place, and afterwards back as it was, also after an exception."""
+    before: list[Patch] = []
+    try:
+        for patch in patches:
+            names = patch.owner if isinstance(patch.owner, dict) else vars(patch.owner)
+            before.append(patch._replace(value=names.get(patch.name, _ABSENT)))
+            _put(patch)
+        yield
+    finally:
+        for patch in reversed(before):
+            _put(patch)
+
+
+def _put(patch: Patch) -> None:
+    owner, name, value = patch
+    if isinstance(owner, dict):
+        owner.pop(name, None) if value is _ABSENT else owner.__setitem__(name, value)
+    elif value is _ABSENT:
+        delattr(owner, name)
+    else:
+        setattr(owner, name, value)
+
+
+class Observer(Protocol):
+    """What the patches report to."""
+
+    regions: Regions
+    opaque: dict[Callable[..., Any], Callable[..., Any]]
+    """Functions that are one node -> what runs them as one; the patches fill it."""
+    opened: Collection[type]
+    """The classes of autograd functions that are looked into."""
+
+    def call_module(self, original: Callable[..., Any], module: nn.Module, args: Any, kwargs: Any) -> Any:
+        """A module is called; ``original`` does it."""
+
+    def same(self, tensor: Any, other: Any) -> None:
+        """A tensor was made from another one, or from nothing, without an operator."""
+
+    def call_opaque(self, target: Any, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """A function is called whose inside is not looked into."""
+
+
+def patches(observer: Observer) -> list[Patch]:
+    """Everything by which an observer is told of what torch tells no function mode."""
+    call = nn.Module.__call__
+
+    def call_module(module: nn.Module, /, *args: Any, **kwargs: Any) -> Any:
+        return observer.call_module(call, module, args, kwargs)
+
+    new = nn.Parameter.__new__
+
+    def new_parameter(cls: type, data: Any = None, *args: Any, **kwargs: Any) -> Any:
+        made: Any = new(cls, data, *args, **kwargs)
+        observer.same(made, data)
+        return made
+
+    return [
+        Patch(nn.Module, "__call__", _here(call, call_module)),
+        Patch(torch, "compile", _here(torch.compile, uncompiled)),
+        *_blocks(observer.regions),
+        *_checkpoints(observer.regions),
+        *_autograd_functions(observer),
+        *_wrapped_functions(observer),
+        *_scripts(observer),
+        *_transforms(observer),
+        Patch(ThreadPoolExecutor, "submit", _here(ThreadPoolExecutor.submit, _at_once)),
+        Patch(nn.Parameter, "__new__", staticmethod(_here(nn.Parameter.__new__, new_parameter))),
+    ]
+
+
+def _here(original: Callable[..., Any], replacement: Callable[..., Any]) -> Callable[..., Any]:
+    """The replacement in this thread; what others do is none of our business."""
+    thread = threading.get_ident()
+
+    @functools.wraps(original)
+    def chosen(*args: Any, **kwargs: Any) -> Any:
+        return (replacement if threading.get_ident() == thread else original)(*args, **kwargs)
+
+    return chosen
+
+
+def _blocks(regions: Regions) -> Iterator[Patch]:
+    """``with torch.no_grad():`` and the like."""
+    for cls in (torch.no_grad, torch.enable_grad, torch.set_grad_enabled, torch.inference_mode, torch.autocast):
+        yield from _block(regions, cls)
+
+
+def _block(regions: Regions, cls: Any) -> tuple[Patch, Patch]:
+    enter, leave = cls.__enter__, cls.__exit__
+
+    def entered(block: Any) -> Any:
+        result = enter(block)
+        regions.enter(block)
+        return result
+
+    def left(block: Any, *error: Any) -> Any:
+        regions.leave(block)
+        return leave(block, *error)
+
+    return Patch(cls, "__enter__", _here(enter, entered)), Patch(cls, "__exit__", _here(leave, left))
+
+
+def _checkpoints(regions: Regions) -> Iterator[Patch]:
+    """What runs inside `torch.utils.checkpoint`, of which there are two kinds."""
+    original = getattr(checkpoint, "_checkpoint_without_reentrant_generator", None)
+    if original is not None:
+
+        def generator(*args: Any, **kwargs: Any) -> Iterator[Any]:
+            with regions.checkpoint():
+                yield from original(*args, **kwargs)
+
+        yield Patch(checkpoint, original.__name__, _here(original, generator))
+    forward = checkpoint.CheckpointFunction.forward
+
+    def reentrant(*args: Any) -> Any:
+        with regions.checkpoint():
+            return forward(*args)  # type: ignore[no-untyped-call]  # torch's class has no types
+
+    yield Patch(checkpoint.CheckpointFunction, "forward", staticmethod(_here(forward, reentrant)))
+
+
+def _opaque(observer: Observer, target: Any, original: Callable[..., Any]) -> Callable[..., Any]:
+    def replacement(*args: Any, **kwargs: Any) -> Any:
+        return observer.call_opaque(target, original, args, kwargs)
+
+    return _here(original, replacement)
+
+
+def _autograd_functions(observer: Observer) -> Iterator[Patch]:
+    """An `torch.autograd.Function` is one node: where ``forward`` is called, since ``apply`` may be bound already."""
+    todo = [Function]
+    while todo:
+        cls = todo.pop()
+        todo += cls.__subclasses__()
+        forward = vars(cls).get("forward")
+        is_open = (
+            cls.__module__.startswith("torch.") or cls in observer.opened
+        )  # torch's own are parts of its functions
+        if isinstance(forward, staticmethod) and not is_open:
+            yield Patch(cls, "forward", staticmethod(_opaque(observer, cls, forward.__func__)))
+
+
+def _wrapped_functions(observer: Observer) -> Iterator[Patch]:
+    """What a library has told torch.fx not to look into (`torch.fx.wrap`)."""
+    wrapped: dict[tuple[int, str], dict[str, Any]] = getattr(_symbolic_trace, "_wrapped_fns_to_patch", {})
+    for (_, name), names in list(wrapped.items()):
+        original = names.get(name)
+        if callable(original):  # not one of Python's own, such as len
+            observer.opaque[original] = _opaque(observer, original, original)
+            yield Patch(names, name, observer.opaque[original])
+
+
+def _scripts(observer: Observer) -> Iterator[Patch]:
+    """A scripted function has no Python to look into."""
+    script = torch.jit.ScriptFunction.__call__
+
+    def scripted(function: Any, /, *args: Any, **kwargs: Any) -> Any:
+        source = getattr(function, "_torchdynamo_inline", function)  # the function it was made from
+        return observer.call_opaque(source, functools.partial(script, function), args, kwargs)
+
+    yield Patch(torch.jit.ScriptFunction, "__call__", _here(script, scripted))
+
+
+def _at_once(_executor: Any, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+    """A task for a pool of threads runs here and now: what others do is not written down."""
+    future: Future[Any] = Future()
+    try:
+        future.set_result(function(*args, **kwargs))
+    except Exception as error:  # noqa: BLE001 - whoever asks for the result gets it
+        future.set_exception(error)
+    return future
+
+
+_TRANSFORMS = (
+    ("torch._functorch.apis", "vmap_impl", "vmap", 5),
+    ("torch._functorch.eager_transforms", "grad_impl", "grad", 3),
+    ("torch._functorch.eager_transforms", "grad_and_value_impl", "grad_and_value", 3),
+    ("torch._functorch.eager_transforms", "_vjp_with_argnums", "vjp", 1),
+    ("torch._functorch.eager_transforms", "_jvp_with_argnums", "jvp", 1),
+)
+"""Module, name, the public name in torch.func, and how many arguments come before those of the function."""
+
+
+def _transforms(observer: Observer) -> Iterator[Patch]:
+    """A function that is transformed runs on tensors of another kind: one node."""
+    for module_name, name, public, count in _TRANSFORMS:
+        module = sys.modules.get(module_name)
+        original = getattr(module, name, None)
+        if original is not None:
+            yield Patch(module, name, _transformed(observer, original, getattr(torch.func, public), count))
+
+
+def _transformed(observer: Observer, original: Callable[..., Any], target: Any, count: int) -> Callable[..., Any]:
+    def replacement(*args: Any, **kwargs: Any) -> Any:
+        return observer.call_opaque(target, functools.partial(original, *args[:count]), args[count:], kwargs)
+
+    return _here(original, replacement)

@@ -1,0 +1,350 @@
+"""Writes down what a model does while it runs, operator by operator, as a `torch.fx.Graph`.
+
+Every function of torch that the model calls is a node, and every leaf module, at full depth; so is an operator of the
+dispatcher that is called by no such function. The graph is for reading: it has all that flows from one to the other,
+also by ways that no argument shows (something written in place, an attribute that a hook has set), and cannot always be
+run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+import sys
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import fx, nn
+from torch.overrides import TorchFunctionMode
+
+from sphinx_fxgraph.capture import pytree
+from sphinx_fxgraph.capture.dependencies.call_profiler import unseen
+from sphinx_fxgraph.capture.formatting import dotted, is_torch_nn, tensors_in, text
+from sphinx_fxgraph.capture.metrics.macs import MacCounter
+from sphinx_fxgraph.capture.metrics.shape_prop import slow_attention
+from sphinx_fxgraph.capture.model.arguments import arrivals
+from sphinx_fxgraph.capture.model.state import Values, untouched
+from sphinx_fxgraph.capture.recorder import control_flow, functions
+from sphinx_fxgraph.capture.recorder.attributes import UNREGISTERED, Attributes, held
+from sphinx_fxgraph.capture.recorder.dispatch_mode import Seen, Watch
+from sphinx_fxgraph.capture.recorder.graph_writer import Writer, alias
+from sphinx_fxgraph.capture.recorder.leaf import has_hooks, is_leaf
+from sphinx_fxgraph.capture.recorder.patches import Patch, patched, patches
+from sphinx_fxgraph.capture.recorder.provenance import Origin
+from sphinx_fxgraph.capture.recorder.regions import Regions
+from sphinx_fxgraph.capture.source_location import borders, place
+from sphinx_fxgraph.capture.trace import Call, Frame, Trace, passed_through
+
+
+class Recorder(TorchFunctionMode):
+    """Writes down what runs while it is `recording`."""
+
+    def __init__(self, model: nn.Module, leaf: Sequence[str] = (), opened: Collection[type] = ()) -> None:
+        super().__init__()
+        self.regions = Regions()
+        self.opened = opened
+        self.entered: set[type] = set()
+        """Classes of autograd functions that have called modules of the model, and are one node for all that."""
+        self._function: Any = None
+        self.opaque: dict[Callable[..., Any], Callable[..., Any]] = {}
+        self._model = model
+        self._patterns = tuple(leaf)
+        self._attributes = Attributes(model)
+        self._writer = Writer(self._attributes)
+        self._values = Values(model)
+        self._watch = Watch(self._writer.origins, self._orphan, self._values)
+        self._strangers = contextlib.ExitStack()
+        """Gives modules that are not the model's own back what they have."""
+        self._calls: list[Call] = []
+        self._counts: Counter[str] = Counter()
+        self._stack: tuple[Frame, ...] = ()
+        self._callers: list[tuple[str, nn.Module]] = [("", model)]
+        self._failure: tuple[BaseException | None, Callable[[], Any]] = None, lambda: None
+
+    @contextlib.contextmanager
+    def recording(self) -> Iterator[None]:
+        """While this context is entered all that runs in this thread is written down."""
+        try:
+            with self._strangers, slow_attention(), patched(patches(self)), self._watch, self:
+                yield
+        finally:
+            self._values.restore()
+
+    @property
+    def counter(self) -> MacCounter:
+        """Counts the MACs of all that runs."""
+        return self._watch
+
+    @property
+    def count(self) -> int:
+        """How many nodes were written as yet."""
+        return len(self._writer.added)
+
+    def since(self, count: int) -> list[fx.Node]:
+        """The nodes that were written since there were so many."""
+        return self._writer.added[count:]
+
+    def writer_of(self, tensor: torch.Tensor) -> fx.Node | None:
+        """The node that has last written into a tensor in place."""
+        origin = self._writer.origins.of(tensor)
+        return origin.node if origin and origin.node.meta.get("inplace") else None
+
+    def trace(self, error: BaseException | None = None) -> Trace:
+        """What was written."""
+        return Trace(
+            self._writer.graph,
+            self._calls,
+            [],
+            error,
+            probed=True,
+            tracer="observed",
+            unregistered=self._attributes.unregistered,
+        )
+
+    # -- the inputs and the output
+
+    def run(self, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Call the model, or a method of it."""
+        result = function(*args, **kwargs)  # a generator runs while it is consumed
+        return list(result) if isinstance(result, Iterator) else result
+
+    def receives(self, arguments: Iterable[tuple[str, Any]]) -> None:
+        """Placeholders for the arguments that hold tensors."""
+        with self._watch.node():
+            for name, value in arguments:
+                if pytree.tensors(value):
+                    self._writer.gives(self._writer.add("placeholder", name, (), {}, stack=()), value)
+
+    def returns(self, value: Any) -> None:
+        """The output."""
+        with self._watch.node():
+            node = self._writer.add("output", "output", (self._writer.nodes(value, deep=True),), {}, stack=())
+            node.meta["outputs"] = tensors_in(value)
+            node.meta["result"] = "" if isinstance(value, torch.Tensor) else text(self._writer.unread(value))
+
+    # -- functions
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """A function of torch is called."""
+        kwargs, written = kwargs or {}, functions.written(func)
+        if self._watch.seen is not None:
+            return func(*args, **kwargs) if written is None else self._watch.call(func, *args, **kwargs)
+        if written is None:
+            result = func(*args, **kwargs)
+            self._replaced_data(func, args)
+            return result
+        flow = control_flow.plain(func)
+        if flow is not None:
+            with self:
+                return flow(*args, **kwargs)
+        own = functions.is_torchs(func, args, kwargs)
+        run = functools.partial(unseen, self._watch.call, func) if own else func
+        return self._node(
+            written.op, written.target, run, args, kwargs, shown=written.arguments(args), reads=written.reads
+        )
+
+    def _replaced_data(self, func: Any, args: tuple[Any, ...]) -> None:
+        """``x.data = y``: what ``x`` holds comes from where ``y`` does."""
+        attribute = getattr(getattr(func, "__self__", None), "__name__", "")
+        if (attribute, getattr(func, "__name__", "")) == ("data", "__set__"):
+            self._writer.origins.bind(args[0], Origin(self._writer.node_of(args[1])))
+
+    def same(self, tensor: torch.Tensor, other: Any) -> None:
+        """A parameter was made: it holds what another tensor does."""
+        if self._watch.seen is None and isinstance(other, torch.Tensor):
+            with self._watch.node():
+                self._writer.origins.bind(tensor, Origin(self._writer.node_of(other)))
+
+    def call_opaque(
+        self, target: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """A function is called that is one node whatever it does inside."""
+        if self._watch.seen is not None:
+            return function(*args, **kwargs)
+        shown = tuple(arg for arg in args if not isinstance(arg, torch.autograd.function.FunctionCtx))
+        self._function = target
+        try:
+            return self._node("call_function", target, function, args, kwargs, shown=shown)
+        finally:
+            self._function = None
+
+    def _orphan(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, seen: Seen) -> None:
+        """An operator of the dispatcher has run that no function of torch called."""
+        packet = getattr(func, "overloadpacket", func)
+        if getattr(packet, "__name__", "") in ("alias", "detach", "lift", "lift_fresh"):  # the same, in other clothes
+            origin = self._writer.origins.of(args[0])
+            if origin and isinstance(out, torch.Tensor):
+                self._writer.origins.bind(out, origin)
+        elif pytree.tensors(out) or seen.written:
+            with self._watch.node():
+                given = self._writer.arguments(args, kwargs)
+                self._gives(self._writer.add("call_function", packet, *given, **self._here("call_function")), out, seen)
+
+    # -- modules
+
+    def call_module(
+        self, original: Callable[..., Any], module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """A module is called."""
+        if self._watch.seen is not None:
+            if isinstance(self._function, type) and self._attributes.has_module(module):
+                self.entered.add(self._function)
+            return original(module, *args, **kwargs)
+        if not self._attributes.has_module(module):
+            with self._watch.node():
+                self._strangers.enter_context(untouched(module))
+        path = self._attributes.module(module, self._callers)
+        if is_leaf(module, path, self._patterns):
+            return self._call_leaf(original, module, path, args, kwargs)
+        if module is self._model:
+            return original(module, *args, **kwargs)
+        outer, self._stack = self._stack, (*self._stack, Frame(path, dotted(type(module)), self._counts[path]))
+        self._counts[path] += 1
+        call = Call(self._stack, *self._writer.arguments(args, kwargs), marks=self._marks(path))
+        call.names = arrivals(module, call.args, call.kwargs)
+        call.where = place(sys._getframe(1), _BORDERS).get("where", "")
+        self._calls.append(call)
+        self._callers.append((path, module))
+        try:
+            result = self._own(original(module, *args, **kwargs))
+            call.returned = self._writer.nodes(result)
+        finally:
+            self._callers.pop()
+            self._stack = outer
+        return result
+
+    def _marks(self, path: str) -> tuple[str, ...]:
+        return (UNREGISTERED,) if path in self._attributes.strays else ()
+
+    def _call_leaf(
+        self, original: Callable[..., Any], module: nn.Module, path: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """The node stands for ``forward`` alone: hooks are the model's code."""
+
+        def node(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+            if is_torch_nn(type(module)):
+                function = functools.partial(unseen, function)
+            return self._node("call_module", path, function, args, kwargs, owner=module, marks=self._marks(path))
+
+        if not has_hooks(module):
+            return node(functools.partial(original, module), *args, **kwargs)
+        with patched([Patch(vars(module), "forward", functools.partial(node, module.forward))]):
+            return original(module, *args, **kwargs)
+
+    def _own(self, result: Any) -> Any:
+        """A result whose tensors all come from the call that returns it (see `passed_through`)."""
+        marked: dict[fx.Node, torch.Tensor] = {}
+
+        def own(tensor: torch.Tensor) -> torch.Tensor:
+            node = self._writer.node_of(tensor)
+            if node.op != "get_attr" and node.meta["stack"][: len(self._stack)] == self._stack:
+                return tensor
+            if node not in marked:
+                mark = self._writer.add("call_function", passed_through, (node,), {}, stack=self._stack, macs=None)
+                marked[node] = self._writer.gives(mark, alias(tensor))
+            return marked[node]
+
+        with self._watch.node():
+            return pytree.replaced(result, own)
+
+    # -- nodes
+
+    def _node(
+        self,
+        op: str,
+        target: Any,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        *,
+        shown: tuple[Any, ...] | None = None,
+        reads: bool = False,
+        owner: nn.Module | None = None,
+        marks: tuple[str, ...] = (),
+    ) -> Any:
+        """Run what is one node, and write it down if a tensor comes out of it or is written into.
+
+        Args:
+            op: its opcode.
+            target: what it is called.
+            function: runs it.
+            args: what it is run with.
+            kwargs: and by keyword.
+            shown: the positional arguments as they are written down.
+            reads: whether it makes plain values of what is in a tensor.
+            owner: the module, if it is one.
+            marks: what it is marked with.
+        """
+        given = self._writer.arguments(args if shown is None else shown, kwargs, deep=True)
+        try:
+            with self._watch.node() as seen:
+                result = function(*args, **kwargs)
+        except (Exception, SystemExit) as error:
+            here = self._here(op, (*marks, "failed"))
+            self._failure = error, functools.partial(self._writer.add, op, target, *given, **here)
+            raise
+        if not (reads or seen.written or pytree.tensors(result)):
+            return result
+        with self._watch.node():
+            node = self._writer.add(op, target, *given, **self._here(op, marks))
+            if hidden := self._hidden(node, seen, owner):
+                node.kwargs = {**node.kwargs, **hidden}
+            if reads:
+                node.meta.update(outputs=(), result=type(result).__name__, macs=None)
+                self._writer.reads(node, result)
+                return result
+            result = self._gives(node, result, seen)
+            if not node.meta["outputs"] and args and isinstance(args[0], torch.Tensor):  # as x[0] = y
+                node.meta.update(outputs=tensors_in(args[0]), result="")
+        return result
+
+    def _here(self, op: str, marks: tuple[str, ...] = ()) -> dict[str, Any]:
+        """What is known of a node by where it runs."""
+        spot = place(sys._getframe(2), _BORDERS, leaf=op == "call_module")
+        return {"stack": self._stack, "marks": (*self.regions.marks(), *marks), **spot}
+
+    def _gives(self, node: fx.Node, result: Any, seen: Seen) -> Any:
+        node.meta.update(macs=seen.macs or None, extra_macs=seen.extra_macs or None, random=seen.random)
+        node.meta["inplace"] = bool(seen.written)
+        result = self._writer.gives(node, result, seen.written)
+        if self.regions.autocasts and any(tensor.is_meta for _, tensor in pytree.tensors(result)):
+            raise NotOnMetaError("torch.autocast leaves tensors on the meta device as they are")
+        return result
+
+    def _hidden(self, node: fx.Node, seen: Seen, owner: nn.Module | None) -> dict[str, fx.Node]:
+        """What a node took that it was not given: an attribute that a hook has set, a variable of the code around."""
+        known = {*node.all_input_nodes}
+        hidden: dict[str, fx.Node] = {}
+        for tensor in seen.read.values():
+            origin = self._writer.origins.of(tensor)
+            if origin is None or origin.node.op == "get_attr" or origin.node in known:
+                continue
+            source = self._writer.node_of(tensor)
+            if source not in known:
+                known.add(source)
+                name = next((name for name, value in held(owner) if value is tensor), "captured")
+                free = (f"{name}_{number}" if number else name for number in itertools.count())
+                hidden[next(key for key in free if key not in hidden and key not in node.kwargs)] = source
+        return hidden
+
+    def failed(self, error: BaseException) -> None:
+        """The run ended with an error: the operator that raised it is the last node."""
+        noted, write = self._failure
+        cause: BaseException | None = error
+        while cause is not None:
+            if cause is noted:
+                write()
+                break
+            cause = cause.__cause__ or cause.__context__
+
+
+class NotOnMetaError(Exception):
+    """What the model does is something else on the meta device."""
+
+
+_BORDERS = borders(call=[Recorder.call_module], end=[Recorder.run])

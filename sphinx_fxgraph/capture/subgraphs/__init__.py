@@ -1,0 +1,1 @@
+"""A flat trace as a tree of module calls with shared subgraphs."""

@@ -1,0 +1,112 @@
+"""What a tracer hands over: a flat `torch.fx.Graph` and the module calls that its nodes stand in.
+
+Every node carries in ``meta``:
+
+``stack``
+    the module calls it stands in, a tuple of `Frame`, outermost first, without the root's own; a leaf module's node
+    stands in its owner's call.
+``where``, ``source``
+    the function and line that called it, as text for the record and as (file, line).
+``inplace``
+    whether it writes into one of its arguments.
+``outputs``, ``result``, ``macs``, ``marks``
+    what a run of it gave (`probe`).
+``kind``
+    of an attribute that cannot be looked up: parameter, buffer or constant.
+``takes``
+    it is no operator but takes a part out of a result.
+``sizes``
+    the same as ``outputs`` with the sizes of the inputs, where dimensions are open.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torch import fx, nn
+
+    from sphinx_fxgraph.record.model import Verdict
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One call of a module: its path, its class by dotted name, and which call of that path it is, from 0."""
+
+    path: str
+    type: str
+    call: int
+
+
+@dataclass
+class Call:
+    """What went into a module call and came out, with nodes in place of tensors."""
+
+    stack: tuple[Frame, ...]
+    """The calls it stands in, its own frame last."""
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    names: dict[fx.Node, str] = field(default_factory=dict)
+    """The nodes that went in, by the parameter of ``forward`` they arrive by, in its order: ``x``, ``xs[0]``."""
+    returned: Any = None
+    where: str = ""
+    marks: tuple[str, ...] = ()
+
+
+@dataclass
+class Trace:
+    """A traced model, or what was traced before it failed."""
+
+    graph: fx.Graph
+    calls: list[Call]
+    inputs: list[Any]
+    """What the placeholders stand for, in their order."""
+    error: BaseException | None = None
+    """A `CaptureError` where the tracer has words of its own for it."""
+    probed: bool = False
+    """Whether the nodes say already what they give."""
+    notes: tuple[str, ...] = ()
+    """For the record."""
+    tracer: str = ""
+    """Which of the tracers made it, where that was not asked for."""
+    verdict: Verdict | None = None
+    unregistered: dict[str, nn.Module] = field(default_factory=dict)
+    """Modules that are called but that the model does not know as its own, by the path that stands for them."""
+
+
+class Calls:
+    """The module calls that operators stand in, each in one piece: a call that was left is not entered again.
+
+    An operator that would stand in one, since something has moved it, stands in the call around it.
+    """
+
+    def __init__(self) -> None:
+        self.open: tuple[Frame, ...] = ()
+        """The calls that the last operator stands in."""
+        self._left: set[Frame] = set()
+
+    def go(self, stack: tuple[Frame, ...]) -> tuple[Frame, ...]:
+        """Enter and leave calls on the way to the next operator; returns where it stands."""
+        stack = tuple(itertools.takewhile(lambda frame: frame not in self._left, stack))
+        self._left.update(frame for frame in self.open if frame not in stack)
+        self.open = stack
+        return stack
+
+
+def passed_through(value: Any) -> Any:
+    """Stands in a flat graph for a value that a module call returns as it was given.
+
+    Without it the users of that value would seem to take it past the call. It is no operator and no node of a record.
+    """
+    return value
+
+
+def leaves(value: Any, path: str = "") -> list[tuple[str, Any]]:
+    """What stands in nested tuples, lists and dicts, by path: ``[0]``, ``['mask']``."""
+    if isinstance(value, tuple | list):
+        return [leaf for number, item in enumerate(value) for leaf in leaves(item, f"{path}[{number}]")]
+    if isinstance(value, dict):
+        return [leaf for key, item in value.items() for leaf in leaves(item, f"{path}[{key!r}]")]
+    return [(path, value)]

@@ -1,0 +1,66 @@
+"""The observed tracer: run the model once and write down what it does (see `Recorder`)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+from sphinx_fxgraph.capture.model.arguments import copied, named
+from sphinx_fxgraph.capture.model.state import untouched
+from sphinx_fxgraph.capture.recorder.recorder import Recorder
+from sphinx_fxgraph.capture.trace import Trace
+
+
+def trace(
+    model: nn.Module,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    leaf: Sequence[str] = (),
+    method: str = "",
+    *,
+    opened: Collection[type] = (),
+) -> Trace:
+    """Run a model and write down what it does.
+
+    Args:
+        model: it is left as it was.
+        args: what ``forward`` is called with; they are copied.
+        kwargs: and its keyword arguments.
+        leaf: patterns of types or paths of modules that stay closed.
+        method: a method to call instead of ``forward``.
+        opened: classes of autograd functions that are looked into. One that calls modules of the model is, too.
+
+    Returns:
+        The whole graph, or the part up to the operator that failed, with the error.
+    """
+    recorder = Recorder(model, leaf, opened)
+    with untouched(model):
+        traced = _observe(recorder, model, args, kwargs, method)
+    if recorder.entered - {*opened}:
+        return trace(model, args, kwargs, leaf, method, opened={*opened, *recorder.entered})
+    if _NEEDS_GRADIENTS in str(traced.error) and not torch.is_grad_enabled():  # forces, as the gradient of an energy
+        with torch.enable_grad():
+            return trace(model, args, kwargs, leaf, method, opened=opened)
+    return traced
+
+
+_NEEDS_GRADIENTS = "does not require grad and does not have a grad_fn"
+"""How torch refuses to differentiate what was computed without gradients."""
+
+
+def _observe(
+    recorder: Recorder, model: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], method: str
+) -> Trace:
+    error: BaseException | None = None
+    try:
+        args, kwargs = [copied(value) for value in args], {key: copied(value) for key, value in kwargs.items()}
+        with recorder.recording():
+            recorder.receives(named(getattr(model, method or "forward"), args, kwargs))
+            recorder.returns(recorder.run(getattr(model, method) if method else model, args, kwargs))
+    except (Exception, SystemExit) as raised:  # noqa: BLE001 - a model may raise anything, and a failure is a result
+        error = raised
+        recorder.failed(raised)
+    return recorder.trace(error)

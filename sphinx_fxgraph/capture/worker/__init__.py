@@ -1,1 +1,0 @@
-"""Processes that capture: one that serves, a child for each capture, and those who ask."""

@@ -1,0 +1,183 @@
+"""The commands of the cache: ``warm``, ``check`` and ``diff``."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sphinx_fxgraph.cache import revisions
+from sphinx_fxgraph.record.diff import compare
+from sphinx_fxgraph.record.header import Failure
+from sphinx_fxgraph.record.model import Record
+from sphinx_fxgraph.spec.spec import CHOICES, GraphSpec, SpecError
+from sphinx_fxgraph.worker.pool import capture
+
+
+def capture_options(parser: argparse.ArgumentParser) -> None:
+    """The options that are part of a spec, and the interpreter that captures it."""
+    parser.add_argument("--inputs", default="", help='what forward is called with: "f32[1, 3, 224, 224]"')
+    parser.add_argument("--submodule", help="dotted path of the part that is meant")
+    parser.add_argument("--method", help="traced instead of forward")
+    parser.add_argument("--leaf", help="patterns of types or paths whose inside is not traced")
+    parser.add_argument("--mode", help=_choices("mode"))
+    parser.add_argument("--tracer", help=_choices("tracer"))
+    parser.add_argument("--dtype", help=_choices("dtype"))
+    parser.add_argument("--device", help=_choices("device"))
+    parser.add_argument("--seed", help="of parameters and inputs")
+    parser.add_argument("--timeout", help="seconds for the capture")
+    parser.add_argument("--network", help=_choices("network"))
+    parser.add_argument("--python", default=sys.executable, help="another interpreter that has torch")
+
+
+def _choices(option: str) -> str:
+    return ", ".join(CHOICES[option])
+
+
+_CAPTURE = ("inputs", "submodule", "method", "leaf", "mode", "tracer", "dtype", "device", "seed", "timeout", "network")
+
+
+def spec_of(target: str, options: argparse.Namespace) -> GraphSpec:
+    """The spec of a target with the options of the command line.
+
+    Raises:
+        SpecError: it cannot be one.
+    """
+    return GraphSpec.parse(target, **{name: value for name in _CAPTURE if (value := getattr(options, name))})
+
+
+def sentence(failure: Failure) -> str:
+    """A failure in one line."""
+    place = f"{failure.file}:{failure.line}: " if failure.file else ""
+    kind = f"{failure.type}: " if failure.type else ""
+    node = f" (at {failure.node})" if failure.node else ""
+    return f"{failure.stage} failed: {place}{kind}{failure.message}{node}"
+
+
+def captured(specs: Sequence[GraphSpec], python: str) -> list[Record]:
+    """The records of specs, in their order; models are found from the current folder on."""
+    folder = str(Path.cwd())
+    found = dict(capture(specs, python=python, sys_path=[folder, *sys.path], confdir=folder))
+    return [found[spec] for spec in specs]
+
+
+def add(commands: Any) -> None:
+    """Add the commands to those of the command line."""
+    warm = commands.add_parser(
+        "warm",
+        help="capture what a docs tree needs, without writing pages",
+        description="Capture and lay out what a docs tree needs, into the folder that fxgraph_cache_dir names.",
+        epilog="Exit status: 0 all is there, 1 a capture failed or a file could not be written, 2 wrong usage.",
+    )
+    warm.add_argument("--force", action="store_true", help="capture what is fresh, too")
+    warm.add_argument("--shard", metavar="K/N", help="only the K-th of N parts, for many machines")
+    warm.add_argument("--prune", action="store_true", help="remove what no page uses any more")
+    check = commands.add_parser(
+        "check",
+        help="say whether the cache of a docs tree is up to date",
+        description="Compare the cache with the models of today and print how architectures have changed. "
+        "Nothing is written.",
+        epilog="Exit status: 0 all is up to date, 1 something is stale or missing, or a build would warn of it, "
+        "2 wrong usage.",
+    )
+    for parser, builder in ((warm, "fxgraph-warm"), (check, "fxgraph-check")):
+        parser.add_argument("docs", metavar="DOCS", help="the folder of the docs, with conf.py")
+        parser.add_argument("-d", "--doctrees", metavar="DIR", help="where parsed pages are kept for next time")
+        parser.add_argument("-D", action="append", default=[], metavar="NAME=VALUE", help="set a value of conf.py")
+        parser.add_argument("-j", "--jobs", metavar="N", help="read pages in N processes")
+        parser.add_argument("-q", "--quiet", action="store_true", help="no progress")
+        parser.add_argument("--git", action="store_true", help="fail if a file of the cache is not added to git")
+        parser.set_defaults(run=_build, builder=builder)
+    diff = commands.add_parser(
+        "diff",
+        help="compare two architectures",
+        description="Print how one architecture differs from another. Each is a target, a record file, or REV:NAME: "
+        "the record that was committed at a git revision, of which no code is run. Models are imported from the "
+        "current folder and from PYTHONPATH.",
+        epilog="Exit status: 0 they were compared, 1 a capture failed, 2 wrong usage.",
+    )
+    diff.add_argument("before", metavar="A", help='what it was: "zoo.nets:UNet(depth=3)", old.json, v1.0:zoo.nets.UNet')
+    diff.add_argument("after", metavar="B", help="what it is, written likewise")
+    capture_options(diff)
+    diff.set_defaults(run=_diff)
+
+
+# -- warm, check
+
+
+def _build(options: argparse.Namespace) -> int:
+    """Sphinx reads the docs; its builder does the rest."""
+    if not Path(options.docs, "conf.py").is_file():
+        print(f"sphinx-fxgraph: error: {options.docs} has no conf.py; name the folder of the docs", file=sys.stderr)
+        return 2
+    with _in_order(), tempfile.TemporaryDirectory(prefix="fxgraph-") as folder:
+        doctrees = options.doctrees or str(Path(folder, "doctrees"))
+        command = [sys.executable, "-m", "sphinx", "-b", options.builder, "-d", doctrees]
+        if not options.doctrees:
+            command += ["-t", "fxgraph_temporary"]
+        command += ["-t", "fxgraph_git"] if options.git else []
+        if options.builder == "fxgraph-warm":
+            command += ["-D", f"fxgraph_prune={int(options.prune)}"]
+            command += ["-D", "fxgraph_mode=force"] if options.force else []
+            command += ["-D", f"fxgraph_shard={options.shard}"] if options.shard else []
+        command += [part for value in options.D for part in ("-D", value)]
+        command += ["-j", options.jobs] if options.jobs else []
+        command += ["-q"] if options.quiet else []
+        return subprocess.run([*command, options.docs, str(Path(folder, "output"))], check=False).returncode
+
+
+@contextlib.contextmanager
+def _in_order() -> Iterator[None]:
+    """Take Sphinx along when this process is told to end; what was captured until then is kept."""
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+# -- diff
+
+
+def _diff(options: argparse.Namespace) -> int:
+    texts = options.before, options.after
+    try:
+        records = [_kept(text) for text in texts]
+        specs = [None if record else spec_of(text, options) for text, record in zip(texts, records, strict=True)]
+    except (revisions.KeptError, SpecError) as error:
+        print(f"sphinx-fxgraph diff: error: {error}", file=sys.stderr)
+        return 2
+    asked = next((record.spec for record in records if record), {})
+    todo = [_like(spec, asked) for spec in specs if spec]
+    found = iter(captured(todo, options.python))
+    before, after = (record or next(found) for record in records)
+    print(f"{options.before} → {options.after}")
+    lines = list(compare(before, after).lines())
+    print("\n".join(lines or ["no difference"]), flush=True)
+    failed = False
+    for text, record in zip(texts, (before, after), strict=True):
+        if record.failure:
+            failed = True
+            unknown = record.failure.stage == "import" and ":" in text and not revisions.is_revision(text, Path.cwd())
+            hint = f"; nor does git know a revision {text.partition(':')[0]!r} here" if unknown else ""
+            print(f"sphinx-fxgraph: {text}: {sentence(record.failure)}{hint}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def _kept(text: str) -> Record | None:
+    if Path(text).is_file():
+        return revisions.from_file(text)
+    if text.endswith(".json") and ":" not in text:
+        raise revisions.KeptError(f"there is no file {text}")
+    return revisions.at_revision(text, Path.cwd())
+
+
+def _like(spec: GraphSpec, asked: Mapping[str, Any]) -> GraphSpec:
+    """A spec with the options that a record was captured with, where it has none of its own."""
+    return GraphSpec.from_dict({name: asked[name] for name in _CAPTURE if name in asked} | spec.to_dict())

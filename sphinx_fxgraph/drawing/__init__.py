@@ -1,1 +1,0 @@
-"""From a record to pictures and text. Knows neither torch nor Sphinx."""

@@ -1,1 +1,0 @@
-"""Where the boxes of a level stand: through Graphviz, and around it."""

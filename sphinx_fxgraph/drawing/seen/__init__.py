@@ -1,1 +1,0 @@
-"""What is seen of a record: folded, grouped and opened into levels of boxes, with a spine."""

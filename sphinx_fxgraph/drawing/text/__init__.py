@@ -1,1 +1,0 @@
-"""A record in words, and how numbers and shapes are written."""

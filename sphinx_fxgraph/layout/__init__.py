@@ -1,0 +1,1 @@
+"""Coordinates of a level: Graphviz, its fallback, placement and edge routes."""

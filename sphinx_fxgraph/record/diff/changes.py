@@ -1,0 +1,310 @@
+"""What has changed from one architecture to another: two records compared, as plain data and as text."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from sphinx_fxgraph.record.diff.alignment import Alignment, Pair, results
+from sphinx_fxgraph.record.model import Body, Node, Record, join
+
+SIGNS = {"added": "+", "removed": "−", "changed": "~"}
+"""What a kind of change is marked with."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """Something that is said of a whole model, before and after."""
+
+    name: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class Change:
+    """An operator or a module call that is new, gone, or no longer what it was."""
+
+    kind: str
+    """``added``, ``removed`` or ``changed``."""
+    path: str
+    """Of the first place, in the new model; of what is removed, in the old one."""
+    operator: str
+    """``Conv2d``, ``add``."""
+    before: str
+    after: str
+    """What differs; of what is added or removed, what it is."""
+    parameters: int = 0
+    """How many more elements one place has now."""
+    places: int = 1
+    """In how many places: equal modules have equal changes."""
+    last: str = ""
+    """Path of the last of several such siblings in a row."""
+    old_path: str = ""
+    """Where it stood, if that is another path."""
+    drawn: str = ""
+    """Its path in the graph of both models, if that is another: the new model may use the name of what is gone."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """All that differs between two architectures."""
+
+    facts: tuple[Fact, ...]
+    changes: tuple[Change, ...]
+
+    def lines(self) -> Iterator[str]:
+        """The difference as text: what the models say of themselves, then one change a line."""
+        for fact in self.facts:
+            yield f"  {fact.name}: {fact.before or 'unknown'} → {fact.after or 'unknown'}"
+        for change in self.changes:
+            yield f"{SIGNS[change.kind]} {sentence(change)}"
+
+
+def compare(before: Record, after: Record) -> Difference:
+    """What has changed from one record to another. Records of equal architectures have no difference."""
+    return Difference(tuple(_facts(before, after)), tuple(_rows(Comparison(before, after).changes())))
+
+
+def sentence(change: Change) -> str:
+    """A change in one line."""
+    path = f"{change.path} … {change.last}" if change.last else change.path
+    moved = f" (was {change.old_path})" if change.old_path else ""
+    told = f"{change.before} → {change.after}" if change.kind == "changed" else change.before or change.after
+    parameters = f"{change.parameters:+,} parameters".replace("-", "−") if change.parameters else ""
+    places = f"×{change.places}" if change.places > 1 else ""
+    return "  ".join(part for part in (path + moved, change.operator, told, parameters, places) if part)
+
+
+def _facts(before: Record, after: Record) -> Iterator[Fact]:
+    drawn = bool(before.root and after.root)
+    for (name, was), now in zip(_totals(before).items(), _totals(after).values(), strict=True):
+        if was != now and (drawn or name == "failure"):  # of a model that failed its numbers are not known
+            yield Fact(name, was, now)
+
+
+def _totals(record: Record) -> dict[str, str]:
+    totals, known = record.totals, bool(record.modules)
+    return {
+        "operators": f"{record.operators:,}",
+        "parameters": f"{totals.parameters:,}" if known else "",
+        "buffers": f"{totals.buffers:,}" if known else "",
+        "MACs": "" if totals.macs is None else f"{totals.macs:,}",
+        "output": record.output,
+        "failure": record.failure.message if record.failure else "none",
+    }
+
+
+def _rows(changes: Iterable[Change]) -> Iterator[Change]:
+    """Equal changes of siblings in a row become one."""
+
+    def content(change: Change) -> Change:
+        parent = change.path.rpartition(".")[0]
+        return replace(change, path=change.old_path or parent, drawn="")
+
+    for _, group in itertools.groupby(changes, content):
+        first, *others = group
+        if others:
+            yield replace(first, places=first.places * (len(others) + 1), last=others[-1].path)
+        else:
+            yield first
+
+
+@dataclass(frozen=True)
+class _Side:
+    """A node in its own model."""
+
+    record: Record
+    body: Body
+    node: Node
+    path: str
+
+    @property
+    def result(self) -> str:
+        """What it gives, ``1×64×56×56 f32``."""
+        tensors = results(self.record, self.body, self.node)
+        shapes = (f"{'×'.join(map(str, meta.shape)) or 'scalar'} {meta.dtype}" for meta in tensors)
+        return ", ".join(shapes) or self.node.result
+
+    @property
+    def told(self) -> str:
+        """What it is, apart from its kind."""
+        return " · ".join(part for part in (self.node.detail, self.result) if part)
+
+    @property
+    def parameters(self) -> int:
+        """Elements of its own parameters; of a module call those of all modules in it, once each."""
+        if not self.node.body:
+            return sum(math.prod(dim for dim in meta.shape if isinstance(dim, int)) for meta in self.node.parameters)
+        inside = f"{self.path}."
+        modules = self.record.modules
+        return sum(each.parameters for each in modules if each.path == self.path or each.path.startswith(inside))
+
+    def call(self, names: Mapping[str, str]) -> str:
+        """Its arguments, in the names of the other model."""
+        text = ", ".join(part for part in (self.node.args, self.node.kwargs) if part)
+        return re.sub(r"[\w.@]+", lambda word: names.get(word[0], word[0]), text)
+
+
+class Comparison:
+    """Goes through each pair of bodies once, however often it stands in the models."""
+
+    def __init__(self, before: Record, after: Record) -> None:
+        self.before, self.after = before, after
+        self.alignment = Alignment(before, after)
+        self._names: dict[Bodies, tuple[_Names, _Names]] = {}
+        self._differ: dict[Bodies, bool] = {}
+
+    def changes(self) -> Iterator[Change]:
+        """All changes, in order of execution, each once."""
+        root = self.before.root, self.after.root
+        if all(root):
+            places: Counter[Bodies] = Counter({root: 1})
+            for bodies in reversed(list(self._inside_out(root, set()))):
+                for inner in map(inside, self.alignment.pairs(*bodies)):
+                    if inner:
+                        places[inner] += places[bodies]
+            yield from self._changes(root, ("", ""), places, set())
+
+    def change(self, bodies: Bodies, pair: Pair, paths: tuple[str, str] = ("", "")) -> Change | None:
+        """What has become of one node, apart from its inside; None if it is the same.
+
+        Args:
+            bodies: what it stands in.
+            pair: the node in both models.
+            paths: of the bodies.
+        """
+        if bodies not in self._names:
+            self._names[bodies] = _names(*self._bodies(bodies), self.alignment.pairs(*bodies))
+        sides = [
+            _Side(record, body, node, join(path, node.name)) if node else None
+            for record, body, node, path in zip(
+                (self.before, self.after), self._bodies(bodies), pair, paths, strict=True
+            )
+        ]
+        return _change(sides[0], sides[1], self._names[bodies])
+
+    def differ(self, bodies: Bodies) -> bool:
+        """Whether anything in two bodies differs, at any depth."""
+        if bodies not in self._differ:
+            self._differ[bodies] = any(
+                self.change(bodies, pair) or ((inner := inside(pair)) and self.differ(inner))
+                for pair in self.alignment.pairs(*bodies)
+            )
+        return self._differ[bodies]
+
+    def _bodies(self, bodies: Bodies) -> tuple[Body, Body]:
+        return self.before.bodies[bodies[0]], self.after.bodies[bodies[1]]
+
+    def _inside_out(self, bodies: Bodies, seen: set[Bodies]) -> Iterator[Bodies]:
+        """Pairs of bodies, each after all that it contains."""
+        if bodies not in seen:
+            seen.add(bodies)
+            for inner in map(inside, self.alignment.pairs(*bodies)):
+                if inner:
+                    yield from self._inside_out(inner, seen)
+            yield bodies
+
+    def _changes(
+        self, bodies: Bodies, paths: tuple[str, str], places: Counter[Bodies], seen: set[Bodies]
+    ) -> Iterator[Change]:
+        if bodies in seen:
+            return
+        seen.add(bodies)
+        pairs = self.alignment.pairs(*bodies)
+        gone = names_of_gone(pairs)
+        for pair in pairs:
+            if change := self.change(bodies, pair, paths):
+                drawn = join(paths[1], gone[pair.before.name]) if pair.before and not pair.after else change.path
+                yield replace(change, places=places[bodies], drawn=drawn if drawn != change.path else "")
+            if inner := inside(pair):
+                old, new = (join(path, node.name) for path, node in zip(paths, pair, strict=True) if node)
+                yield from self._changes(inner, (old, new), places, seen)
+
+
+Bodies = tuple[str, str]
+"""A body of the old model and one of the new, by name."""
+
+
+def inside(pair: Pair) -> Bodies | None:
+    """The bodies of a module call that both models have."""
+    old, new = pair
+    return (old.body, new.body) if old and new and old.body and new.body else None
+
+
+def names_of_gone(pairs: Iterable[Pair]) -> dict[str, str]:
+    """What the nodes that only the old body has are called beside those of the new one, which keep their names."""
+    pairs = list(pairs)
+    taken = {pair.after.name for pair in pairs if pair.after}
+    names = {}
+    for old, new in pairs:
+        if old and not new:
+            name = old.name
+            while name in taken:
+                name += "′"
+            taken.add(name)
+            names[old.name] = name
+    return names
+
+
+_Names = Mapping[str, str]
+
+
+def _change(old: _Side | None, new: _Side | None, names: tuple[_Names, _Names]) -> Change | None:
+    if not old:
+        assert new is not None, "a node of one model at least"
+        return Change("added", new.path, new.node.kind, "", new.told, new.parameters)
+    if not new:
+        return Change("removed", old.path, old.node.kind, old.told, "", -old.parameters)
+    alike = old.node.detail == new.node.detail and old.node.kind == new.node.kind
+    sides = [
+        (old.node.kind, new.node.kind) if old.node.kind != new.node.kind else (old.node.type, new.node.type),
+        (old.node.detail, new.node.detail) if old.node.kind == new.node.kind else ("", ""),
+        _settings(old.node, new.node) if alike else ("", ""),
+        (old.result, new.result),
+        (old.call(names[0]), new.call(names[1])) if alike else ("", ""),
+        (", ".join(old.node.marks), ", ".join(new.node.marks)),
+        _attributes(old.node, new.node),
+    ]
+    differing = [pair for pair in sides if pair[0] != pair[1]]
+    if not differing:
+        return None
+    before, after = (" · ".join(text or "none" for text in side) for side in zip(*differing, strict=True))
+    size = new.parameters - old.parameters if not new.node.body else 0  # what a module has inside is told there
+    moved = old.path if old.path != new.path and new.node.op == "call_module" else ""
+    return Change("changed", new.path, new.node.kind, before, after, size, old_path=moved)
+
+
+def _attributes(old: Node, new: Node) -> tuple[str, str]:
+    """The attributes of a module that has been renamed; numbers shift with every insertion before them."""
+    if new.op != "call_module" or (old.name.isdecimal() and new.name.isdecimal()):
+        return "", ""
+    return old.name, new.name
+
+
+def _settings(old: Node, new: Node) -> tuple[str, str]:
+    """The settings of a module that differ, of those that its ``extra_repr`` lists."""
+    before, after = (re.split(r", (?![^(\[{]*[)\]}])", node.config) for node in (old, new))
+    if len(before) != len(after):
+        return old.config, new.config
+    differing = [pair for pair in zip(before, after, strict=True) if pair[0] != pair[1]]
+    return ", ".join(pair[0] for pair in differing), ", ".join(pair[1] for pair in differing)
+
+
+def _names(before: Body, after: Body, pairs: Sequence[Pair]) -> tuple[_Names, _Names]:
+    """The names that the nodes of both bodies are compared by.
+
+    What is only in one of them counts as its first input, so that what comes behind is not told to have changed too.
+    """
+    same = {old.name: new.name for old, new in pairs if old and new}
+    both = same, {name: name for name in same.values()}
+    for body, names in zip((before, after), both, strict=True):
+        for node in body.nodes:
+            if node.name not in names and node.inputs:
+                first = node.inputs[0]
+                names[node.name] = names.get(first.node, first.node) if first.node else body.inputs[first.output].name
+    return both

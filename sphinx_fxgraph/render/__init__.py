@@ -1,0 +1,1 @@
+"""A laid-out view as SVG, HTML, DOT, PDF or text."""

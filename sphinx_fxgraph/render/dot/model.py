@@ -1,0 +1,122 @@
+"""The classic picture: the whole model as one DOT graph, each operator a table of its name, target, arguments, result.
+
+It is what model_graph returns and what a page offers as a download. Ids are ours, ``n1`` and ``c1``; everything that
+comes from the model stands in escaped text only.
+"""
+
+from __future__ import annotations
+
+import html
+import itertools
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from sphinx_fxgraph.record.model import Node, Record, TensorMeta
+from sphinx_fxgraph.render.dot.flattened import Operator, frames_of, unrolled
+from sphinx_fxgraph.render.theme import LIGHT, category
+
+if TYPE_CHECKING:
+    import graphviz  # type: ignore[import-untyped]  # ships no types
+
+_WIDTH = 44
+"""Characters of a line in a table."""
+_WEAK = " [color=lightgrey style=dashed]"
+
+
+def classic(record: Record) -> graphviz.Digraph:
+    """The whole model, every module call open: a frame for each, dashed light-grey edges where no tensor flows.
+
+    Args:
+        record: one without a graph (a model that could not be built) gives an empty picture.
+
+    Returns:
+        A graph that `graphviz` writes as text (``.source``) or renders.
+    """
+    import graphviz
+
+    return graphviz.Digraph("model", body=list(_lines(record)))
+
+
+def source(record: Record) -> str:
+    """The same as text; pages are written where no part of Graphviz is installed, too."""
+    return f"digraph model {{\n{''.join(_lines(record))}}}\n"
+
+
+def _lines(record: Record) -> Iterator[str]:
+    yield "\tgraph [fontname=Helvetica fontsize=12]\n"
+    yield "\tnode [fontname=Helvetica fontsize=10 shape=plain]\n"
+    yield f'\tedge [arrowsize=0.6 color="{LIGHT.edge}"]\n'
+    operators = unrolled(record)
+    yield from _inside(operators, 0, itertools.count(1))
+    for operator in operators:
+        for each in operator.sources:
+            weak = _without_tensor(each.node) or _without_tensor(operator.node)
+            yield f"\tn{each.number} -> n{operator.number}{_WEAK if weak else ''}\n"
+
+
+def _without_tensor(node: Node) -> bool:
+    """Whether a result is known to hold no tensor: that of an operator that was not reached is not known."""
+    return bool(node.result) and not node.has_tensor
+
+
+def _inside(operators: Sequence[Operator], depth: int, numbers: Iterator[int]) -> Iterator[str]:
+    """Operators, those that stand in frames inside these."""
+    indent = "\t" * (depth + 1)
+    for frame, inside in frames_of(operators, depth):
+        if frame is None:
+            for operator in inside:
+                yield f"{indent}n{operator.number} [label={_label(operator)}]\n"
+            continue
+        title = f"<<B>{escaped(frame.node.name)}</B> {escaped(frame.node.kind)}>"
+        fill = LIGHT.frames[depth % len(LIGHT.frames)]
+        yield f"{indent}subgraph cluster_c{next(numbers)} {{\n"
+        yield f'{indent}\tcolor="{LIGHT.frame}" fillcolor="{fill}" label={title} labeljust=l style=filled\n'
+        yield from _inside(inside, depth + 1, numbers)
+        yield f"{indent}}}\n"
+
+
+def _label(operator: Operator) -> str:
+    rows = "".join(
+        f'<TR><TD ALIGN="LEFT" VALIGN="TOP">{name}</TD><TD ALIGN="LEFT" BALIGN="LEFT">{_wrapped(value)}</TD></TR>'
+        for name, value in _rows(operator.node)
+        if value
+    )
+    hue = category(operator.node)
+    title = f"<B>{escaped(operator.path)}</B>  {escaped(operator.node.kind)}"
+    return (
+        f'<<TABLE BORDER="0" CELLBORDER="1" CELLSPACING="0" CELLPADDING="3" COLOR="{LIGHT.strokes[hue]}">'
+        f'<TR><TD COLSPAN="2" BGCOLOR="{LIGHT.fills[hue]}">{title}</TD></TR>{rows}</TABLE>>'
+    )
+
+
+def _rows(node: Node) -> Iterator[tuple[str, str]]:
+    yield "target", node.target
+    yield "args", node.args
+    yield "kwargs", node.kwargs
+    yield "result", result(node)
+    yield "note", ", ".join([*["in place"] * node.inplace, *node.marks])
+
+
+def result(node: Node) -> str:
+    """What an operator gives, as text: ``f32[1, 64]``."""
+    return node.result or ", ".join(map(_short, node.outputs))
+
+
+def _short(meta: TensorMeta) -> str:
+    return f"{meta.dtype}[{', '.join(map(str, meta.shape))}]"
+
+
+def _wrapped(text: str) -> str:
+    if len(text) <= _WIDTH and text.isprintable():
+        return escaped(text)
+    return "<BR/>".join(map(escaped, textwrap.wrap(text, _WIDTH, break_on_hyphens=False)))
+
+
+def escaped(text: str) -> str:
+    r"""Text for an HTML-like label, where a control character has no place.
+
+    A backslash is doubled: Graphviz writes the node's name for ``\N`` in the text of such labels too.
+    """
+    plain = text if text.isprintable() else "".join(char if char.isprintable() else "�" for char in text)
+    return html.escape(plain).replace("\\", "\\\\")

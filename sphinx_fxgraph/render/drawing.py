@@ -1,0 +1,117 @@
+"""From a record to a picture: what has to be laid out for it, and what it is then.
+
+Levels are laid out from the inside out; equal levels are laid out once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from sphinx_fxgraph.layout import fallback
+from sphinx_fxgraph.layout.graphviz import Coordinates, Engine
+from sphinx_fxgraph.record.model import Record
+from sphinx_fxgraph.render.scene import Composer, Drawn, Frame, Inside
+from sphinx_fxgraph.view.dims import named
+from sphinx_fxgraph.view.options import Look
+
+__all__ = ["Drawn", "Frame", "Inside", "Job", "insides", "lay_out", "remark", "scene"]
+
+
+@dataclass
+class Job:
+    """One picture to be made: a record, a look, and the layouts known so far by the digest of their DOT."""
+
+    record: Record
+    look: Look = field(default_factory=Look)
+    layouts: dict[str, Coordinates] = field(default_factory=dict)
+    complaints: list[str] = field(default_factory=list)
+    """What `lay_out` has to say of it."""
+    inside: bool = False
+    """Also the insides of modules that the picture shows closed, for a viewer that can open them."""
+
+    def dot(self) -> str:
+        """The DOT of every level of the picture, one graph after another, as Graphviz reads it."""
+        return "".join(self.composer.dots.values())
+
+    def used(self) -> dict[str, Coordinates]:
+        """The layouts that this picture needs, of those that it knows."""
+        self.missing()
+        return {key: self.layouts[key] for key in self.composer.dots if key in self.layouts}
+
+    def missing(self) -> dict[str, str]:
+        """The DOT of the levels that can be laid out next, by digest; empty when the picture is complete."""
+        return self.composer.advance()
+
+    def complete(self) -> bool:
+        """Whether all its levels have a layout."""
+        return not self.missing()
+
+    @cached_property
+    def composer(self) -> Composer:
+        """What puts the picture together."""
+        return Composer(named(self.record, self.look.dims), self.look, self.layouts, inside=self.inside)
+
+
+def lay_out(jobs: Sequence[Job], engine: Engine, timeout: float = 60) -> list[str]:
+    """Fill in the layouts that the jobs lack, in as few runs of the engine as the nesting allows.
+
+    Every job is complete afterwards: what the engine cannot lay out in time is laid out more plainly (see `remark`).
+
+    Args:
+        jobs: the pictures; what is said of each goes into its ``complaints`` too.
+        engine: what lays out.
+        timeout: seconds for one run.
+
+    Returns:
+        What the engine complained of or why it failed, if it did, each once.
+
+    Raises:
+        EngineMissingError: the program is not there.
+    """
+    complaints: dict[str, None] = {}
+    while True:
+        missing = [job.missing() for job in jobs]
+        graphs = {key: dot for found in missing for key, dot in found.items()}
+        if not graphs:
+            return list(complaints)
+        coordinates, said = fallback.lay_out(engine, graphs, timeout)
+        for job, wanted in zip(jobs, missing, strict=True):
+            for key in wanted:
+                if key not in coordinates:
+                    coordinates[key] = job.composer.plain(key)
+                    said[key] += "; drawn without it"
+                job.layouts[key] = coordinates[key]
+            job.complaints += dict.fromkeys(said[key] for key in wanted if key in said)
+        complaints |= dict.fromkeys(said.values())
+
+
+def remark(job: Job) -> str:
+    """What a page should say of a picture that is plainer than it could be; empty where there is nothing to say."""
+    plainer = sum("by" in layout for layout in job.used().values())
+    if not plainer:
+        return ""
+    return f"{plainer} part{'s' if plainer > 1 else ''} of the drawing laid out in a simpler way, to be done in time"
+
+
+def insides(job: Job) -> dict[str, Inside]:
+    """By name of its body the inside of every module that the picture shows closed, and of those inside them.
+
+    Raises:
+        ValueError: the job is not laid out yet.
+    """
+    if not job.complete():
+        raise ValueError("the picture is not laid out yet: call lay_out first")
+    return {name: job.composer.inside(level) for name, level in job.composer.closed.items()}
+
+
+def scene(job: Job) -> Frame:
+    """The whole picture.
+
+    Raises:
+        ValueError: the job is not laid out yet.
+    """
+    if not job.complete():
+        raise ValueError("the picture is not laid out yet: call lay_out first")
+    return job.composer.scene()

@@ -1,0 +1,253 @@
+"""Levels placed inside each other: from the coordinates of single levels to one picture.
+
+Levels are placed from the inside out, since an open module is a box of the size of its inside.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from sphinx_fxgraph.layout import plain
+from sphinx_fxgraph.layout.graphviz import Coordinates
+from sphinx_fxgraph.layout.lanes import Point
+from sphinx_fxgraph.layout.level_dot import Extent, digest, level_dot
+from sphinx_fxgraph.layout.place import Pads, Placed, place
+from sphinx_fxgraph.layout.route import Line
+from sphinx_fxgraph.record.model import Record, join
+from sphinx_fxgraph.render import labels
+from sphinx_fxgraph.render.labels import STACK, Label
+from sphinx_fxgraph.view.level import BOUNDARY, Box, Level
+from sphinx_fxgraph.view.levels import closed_levels, root_level
+from sphinx_fxgraph.view.options import Look
+from sphinx_fxgraph.view.simplified import GROUP
+
+_TITLE = 24.0
+"""Height of a frame's title."""
+_MARGIN = Pads(8, 8, 8, 8)
+_PADS = {"TB": Pads(12, 12, _TITLE, 2), "LR": Pads(_TITLE, 10, 6, 6)}
+_SECOND_LINE = 12.0
+"""More height for the title of a run."""
+_ROUND_TITLE = 8.0
+"""From a frame's title to its neighbours."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """An operator or closed module, by the upper left corner of its box within its frame."""
+
+    path: str
+    box: Box
+    label: Label
+    x: float
+    y: float
+
+
+@dataclass(frozen=True)
+class Frame:
+    """An open module and all that is drawn inside, placed within the frame around it; the whole picture has no box."""
+
+    path: str
+    box: Box | None
+    depth: int
+    x: float
+    y: float
+    width: float
+    height: float
+    title: float
+    """Where its title starts, from its left edge."""
+    lines: tuple[Line, ...]
+    dots: tuple[Point, ...]
+    notes: tuple[tuple[Point, str], ...]
+    boxes: tuple[Drawn, ...]
+    frames: tuple[Frame, ...]
+
+
+@dataclass(frozen=True)
+class Inside:
+    """The inside of a closed module: a picture without its frame, and where its pins and outputs lie across it."""
+
+    picture: Frame
+    names: tuple[str, ...]
+    """What enters at each pin."""
+    inputs: tuple[float, ...]
+    outputs: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """An open box: its extent with the stack of a run, how far its frame stands in it, and where its title starts.
+
+    ``shift`` is how far the inside is moved across and along, ``length`` the frame's own size along the flow.
+    """
+
+    extent: Extent
+    inset: float
+    shift: Point
+    length: float
+    title: float
+
+
+class Composer:
+    """All in the axes of the flow: across and along. Only `scene` turns them into x and y.
+
+    Args:
+        record: what is drawn.
+        look: how.
+        layouts: the coordinates of levels by the digest of their DOT, as they become known.
+        inside: whether the insides of closed modules are placed too.
+    """
+
+    def __init__(self, record: Record, look: Look, layouts: Mapping[str, Coordinates], *, inside: bool) -> None:
+        self.layouts = layouts
+        self.flip = look.direction == "LR"
+        self.pads = _PADS[look.direction]
+        self.root = root_level(record, look)
+        self.closed = closed_levels(record, look) if inside else {}
+        self.dots: dict[str, str] = {}
+        self.asked: dict[str, tuple[Level, Sequence[Extent], Sequence[Point]]] = {}
+        """What is laid out, by the digest of its DOT."""
+        self.placed: dict[Level, Placed] = {}
+        self._labels: dict[Box, Label] = {}
+
+    def advance(self) -> dict[str, str]:
+        """Place every level that has a layout; the DOT of those that lack one, as far as their insides are placed."""
+        missing: dict[str, str] = {}
+        seen: set[Level] = set()
+        for level in (self.root, *self.closed.values()):
+            self._visit(level, missing, seen)
+        return missing
+
+    def _visit(self, level: Level, missing: dict[str, str], seen: set[Level]) -> None:
+        if level in self.placed or level in seen:
+            return
+        seen.add(level)
+        inside = [box.inner for box in level.boxes if box.inner]
+        for inner in inside:
+            self._visit(inner, missing, seen)
+        if any(inner not in self.placed for inner in inside):
+            return
+        extents = [self._extent(box) for box in level.boxes]
+        notes = [self._turned(*labels.note_size(edge.tensors)) for edge in level.edges]
+        dot = level_dot(level, extents, notes)
+        key = digest(dot)
+        self.dots[key] = dot
+        self.asked[key] = level, extents, notes
+        if key in self.layouts and _answers(level, self.layouts[key]):
+            pads = _MARGIN if level is self.root else self.pads
+            self.placed[level] = place(level, extents, notes, self.layouts[key], pads)
+        else:
+            missing[key] = dot
+
+    def plain(self, key: str) -> Coordinates:
+        """A level without an engine."""
+        return plain.lay_out(*self.asked[key])
+
+    def _turned(self, x: float, y: float) -> Point:
+        return (y, x) if self.flip else (x, y)
+
+    def _label(self, box: Box) -> Label:
+        if box not in self._labels:
+            self._labels[box] = labels.label(box)
+        return self._labels[box]
+
+    def _extent(self, box: Box) -> Extent:
+        if box.inner:
+            return self._opened(box).extent
+        text = self._label(box)
+        across, along = self._turned(text.width, text.height)
+        stack = 2 * STACK if text.stacked else 0.0
+        return Extent(across + 2 * stack, along + stack, stack=stack)
+
+    def _opened(self, box: Box) -> _Opened:
+        assert box.inner is not None, "an open box"
+        placed = self.placed[box.inner]
+        needed = labels.title_width(box) + 2 * _ROUND_TITLE
+        stack = 2 * STACK if box.run else 0.0
+        second = _SECOND_LINE if box.run else 0.0
+        across, along, shift, title = placed.width, placed.height + second, 0.0, self.pads.before - 4
+        if self.flip:
+            across, along, shift, title = across + second, max(placed.height, math.ceil(needed)), second, 8.0
+            second = 0.0
+        elif title + needed > min((*placed.inputs, placed.width)):
+            # No room left of the line that comes in: the title goes right of all lines.
+            last = max(placed.inputs, default=0.0)
+            across = max(across, 2 * math.ceil((last + needed) / 2))
+            title = last + _ROUND_TITLE
+        extent = Extent(
+            across + 2 * stack,
+            along + stack,
+            tuple(x + shift + stack for x in placed.inputs),
+            tuple(x + shift + stack for x in placed.outputs),
+        )
+        return _Opened(extent, stack, (shift, second), along, title)
+
+    def scene(self) -> Frame:
+        """The picture, from the outside in."""
+        placed = self.placed[self.root]
+        root = _Opened(Extent(placed.width, placed.height), 0, (0, 0), placed.height, 0)
+        return self._frame(self.root, "", None, 0, (0.0, 0.0), root)
+
+    def inside(self, level: Level) -> Inside:
+        """What stands in the frame of a closed module once it is opened."""
+        placed = self.placed[level]
+        opened = _Opened(Extent(placed.width, placed.height), 0, (0, 0), placed.height, 0)
+        frame = self._frame(level, "", None, 0, (0.0, 0.0), opened)
+        return Inside(frame, level.names, placed.inputs, placed.outputs)
+
+    def _frame(self, level: Level, path: str, outer: Box | None, depth: int, at: Point, opened: _Opened) -> Frame:
+        placed, (aside, down) = self.placed[level], opened.shift
+        boxes, frames = [], []
+        for box, (middle, y) in zip(level.boxes, placed.boxes, strict=True):
+            extent = self._extent(box)
+            across, along = middle + aside - extent.width / 2, y + down - extent.height / 2
+            if box.inner:
+                inner = self._opened(box)
+                where = path if box.node.op == GROUP else join(path, box.node.name)
+                frames.append(self._frame(box.inner, where, box, depth + 1, (across + inner.inset, along), inner))
+            else:
+                text = self._label(box)
+                corner = self._turned(across + (2 * STACK if text.stacked else 0), along)
+                boxes.append(Drawn(join(path, box.node.name), box, text, *corner))
+        x, y = self._turned(*at)
+        width, height = self._turned(opened.extent.width - 2 * opened.inset, opened.length)
+        return Frame(
+            path=path,
+            box=outer,
+            depth=depth,
+            x=x,
+            y=y,
+            width=width,
+            height=height,
+            title=opened.title,
+            lines=tuple(self._line(level, line, opened.shift, opened.extent.height) for line in placed.lines),
+            dots=tuple(self._turned(x + aside, y + down) for x, y in placed.dots),
+            notes=tuple(
+                (self._turned(x + aside, y + down), labels.shape(level.edges[index].tensors))
+                for (x, y), index in placed.notes
+            ),
+            boxes=tuple(boxes),
+            frames=tuple(frames),
+        )
+
+    def _line(self, level: Level, line: Line, shift: Point, length: float) -> Line:
+        """A line in its frame; what leaves a run goes on past the sheets of its stack."""
+        source, target = (
+            "" if box == BOUNDARY else None if box is None else level.boxes[box].node.name
+            for box in (line.tail, line.head)
+        )
+        points = [(x + shift[0], y + shift[1]) for x, y in line.points]
+        enter = self._turned(points[0][0], 0.0) if line.enters else None
+        leave = self._turned(points[-1][0], length) if line.leaves else None
+        points = [self._turned(*point) for point in points]
+        return replace(line, points=tuple(points), enter=enter, leave=leave, source=source, target=target)
+
+
+def _answers(level: Level, found: Coordinates) -> bool:
+    """Whether coordinates have all that a level needs: they may come from a file that anyone has written."""
+    names = {f"n{index}" for index in range(len(level.boxes))}
+    names |= {f"i{k}" for k in range(level.inputs)} | {f"o{k}" for k in range(level.outputs)}
+    edges = {str(index) for index in range(len(level.edges))}
+    curves = all(len(flat) % 6 == 2 for flat in found["edges"].values())
+    return names <= found["nodes"].keys() and edges >= found["edges"].keys() | found.get("notes", {}).keys() and curves

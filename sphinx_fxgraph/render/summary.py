@@ -1,0 +1,203 @@
+"""A record in words: the facts line, a sentence for those who do not see the drawing, an outline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import chain
+
+from sphinx_fxgraph.record.conventions import macs_of
+from sphinx_fxgraph.record.metrics import tied_parameters
+from sphinx_fxgraph.record.model import Body, Node, Record, TensorMeta, Value, Verdict, join
+from sphinx_fxgraph.tables.rows import body_paths
+from sphinx_fxgraph.text.shapes import format_shape
+from sphinx_fxgraph.text.units import PLAIN, Units
+
+_SHOWN_TENSORS = 4
+
+_VERDICTS = {"same": "same graph for every input value", "path": "one path, as run"}
+
+
+def facts(record: Record, units: Units = PLAIN) -> tuple[str, ...]:
+    """What is known of a model in a few words each: operators, parameters, MACs, shapes, the verdict."""
+    parts = []
+    if record.operators and not record.failure:
+        parts.append(_count(record.operators, "op"))
+    if record.modules:
+        details = ", ".join(_about_parameters(record, units))
+        parts.append(units.parameters(record.totals.parameters) + (f" ({details})" if details else ""))
+    if macs := macs_of(record.totals, units.convention):
+        parts.append(units.macs(macs) + (" with norms and pooling" if units.convention == "all" else ""))
+    parts += filter(None, [shapes(record)])
+    if record.verdict:
+        parts.append(holds_for(record.verdict))
+    return tuple(parts)
+
+
+def holds_for(verdict: Verdict) -> str:
+    """Whether the graph holds for every input value; if not, the place and the first sentence of the reason."""
+    words = _VERDICTS.get(verdict.kind, verdict.kind)
+    reason = verdict.reason.partition(". ")[0]
+    why = ": ".join(filter(None, (f"{verdict.file}:{verdict.line}" if verdict.file else "", reason)))
+    return f"{words} ({why})" if why else words
+
+
+def _about_parameters(record: Record, units: Units) -> Iterator[str]:
+    """What there is to say of a model's parameters, if it is not what a reader takes for granted."""
+    totals = record.totals
+    if totals.trainable != totals.parameters:
+        yield f"{units.count(totals.trainable)} trainable"
+    if len(totals.dtypes) > 1:
+        yield from (f"{units.count(count)} {dtype}" for dtype, count in sorted(totals.dtypes.items()))
+    elif "f32" not in totals.dtypes:
+        yield from totals.dtypes
+    ties = sorted(tied_parameters(record).items())
+    if ties:
+        more = f" and {len(ties) - 1} more" if len(ties) > 1 else ""
+        yield f"{ties[0][0]} is {ties[0][1]}{more}"
+
+
+def describe(record: Record, units: Units = PLAIN) -> str:
+    """The model in one sentence: operators, shapes, what it is mostly made of, parameters."""
+    parts = [
+        *([_count(record.operators, "op")] if record.operators else []),
+        *filter(None, [shapes(record)]),
+        *(_count(number, name) for name, number in _made_of(record).items() if number),
+        *([units.parameters(record.totals.parameters)] if record.modules else []),
+    ]
+    sentence = ", ".join(parts)
+    if record.failure:
+        where = f" at {record.failure.node}" if record.failure.node else ""
+        sentence = "; ".join(filter(None, (sentence, f"failed{where}: {record.failure.message}")))
+    return sentence
+
+
+def _count(number: int, name: str) -> str:
+    return f"{number:,} {name}{'' if number == 1 else 's'}"
+
+
+def shapes(record: Record) -> str:
+    """``1×3×224×224 → 1×1000``; nothing where the end was not reached."""
+    given, outputs = ends(record)
+    return f"{given} → {outputs}".lstrip() if outputs else ""
+
+
+def ends(record: Record) -> tuple[str, str]:
+    """The shapes of what goes in and of what comes out."""
+    nodes = record.bodies[record.root].nodes if record.root else ()
+    given, outputs = ([meta for node in nodes if node.op == op for meta in node.outputs] for op in _ENDS)
+    return _joined(given), _joined(outputs)
+
+
+_ENDS = "placeholder", "output"
+
+
+def results(record: Record) -> dict[str, str]:
+    """The shapes of what each operator and module call gives, by path."""
+    found = {}
+    for path, body, node in record.walk() if record.root else ():
+        found[join(path, node.name)] = ", ".join(map(format_shape, _tensors(record, body, node))) or node.result
+    return found
+
+
+def _joined(tensors: list[TensorMeta]) -> str:
+    more = f", … ({len(tensors)} tensors)" if len(tensors) > _SHOWN_TENSORS else ""
+    return ", ".join(map(format_shape, tensors[:_SHOWN_TENSORS])) + more
+
+
+# -- what a model is made of
+
+
+def _made_of(record: Record) -> Mapping[str, int]:
+    """How many of the operators by which readers tell models apart, repeated bodies counted each time."""
+    counts = {"convolution": 0, "attention": 0, "linear layer": 0, "residual add": 0}
+    for name, paths in body_paths(record).items():
+        body = record.bodies[name]
+        for node in body.nodes:
+            part = _part(node)
+            if part and not node.body:
+                counts[part] += len(paths)
+        counts["residual add"] += len(paths) * _residual_adds(record, body)
+    if counts["convolution"]:
+        del counts["linear layer"]  # a classifier at the end says little
+    return counts
+
+
+def _part(node: Node) -> str:
+    for name in (node.base, node.kind):
+        if name.lower().startswith(("conv", "lazyconv")):
+            return "convolution"
+        if name in ("MultiheadAttention", "scaled_dot_product_attention"):
+            return "attention"
+        if name in ("Linear", "LazyLinear", "linear"):
+            return "linear layer"
+    return ""
+
+
+def _residual_adds(record: Record, body: Body) -> int:
+    """Additions of two tensors that come from one: a set of ancestors a node, as the bits of a number."""
+    sources: dict[str, int] = {}
+    bits = {Value("", number): 1 << number for number in range(len(body.inputs))}
+    found = 0
+    for number, node in enumerate(body.nodes, len(body.inputs)):
+        given = [value for value in node.inputs if record.metas(body, value)]
+        before = [bits[value] if value in bits else sources[value.node] for value in given]
+        found += node.kind == "add" and len(before) == 2 and bool(before[0] & before[1])
+        sources[node.name] = 1 << number
+        for each in before:
+            sources[node.name] |= each
+    return found
+
+
+# -- outline
+
+
+def outline(record: Record) -> str:
+    """The nested graph, one line an operator or a module call; a body is written out where it is called first.
+
+    Without a graph the tree of modules, as far as the model was built.
+    """
+    lines = list(_graph_lines(record) if record.root else _module_lines(record))
+    widths = [max((len(line[column]) for line in lines), default=0) for column in range(2)]
+    text = (f"{name:<{widths[0]}}  {kind:<{widths[1]}}  {rest}".rstrip() for name, kind, rest in lines)
+    return "".join(f"{line}\n" for line in text)
+
+
+def _graph_lines(record: Record) -> Iterator[tuple[str, str, str]]:
+    written: dict[str, str] = {}
+    yield record.bodies[record.root].type.rpartition(".")[2], "", ""
+    yield from _body_lines(record, record.root, "", "  ", written)
+
+
+def _body_lines(
+    record: Record, name: str, path: str, indent: str, written: dict[str, str]
+) -> Iterator[tuple[str, str, str]]:
+    written[name] = path
+    for node in record.bodies[name].nodes:
+        first = written.get(node.body) if node.body else None
+        remarks = [*node.marks, *([f"as {first}"] if first is not None else [])]
+        yield (
+            indent + node.name,
+            f"{node.kind} {node.detail}".rstrip(),
+            "  ".join(filter(None, (_result(record, record.bodies[name], node), ", ".join(remarks)))),
+        )
+        if node.body and first is None:
+            yield from _body_lines(record, node.body, join(path, node.name), indent + "  ", written)
+
+
+def _result(record: Record, body: Body, node: Node) -> str:
+    tensors = _tensors(record, body, node)
+    return ", ".join(f"{meta.path} {format_shape(meta)} {meta.dtype}".lstrip() for meta in tensors) or node.result
+
+
+def _tensors(record: Record, body: Body, node: Node) -> tuple[TensorMeta, ...]:
+    count = len(record.bodies[node.body].outputs) if node.body else 1
+    return tuple(chain.from_iterable(record.metas(body, Value(node.name, number)) for number in range(count)))
+
+
+def _module_lines(record: Record) -> Iterator[tuple[str, str, str]]:
+    for module in record.modules:
+        depth = module.path.count(".") + 1 if module.path else 0
+        name = module.path.rpartition(".")[2]
+        kind = module.type.rpartition(".")[2]
+        own = _count(module.parameters, "parameter") if module.parameters else ""
+        yield ("  " * depth + name, kind, own) if name else (kind, "", own)

@@ -1,0 +1,287 @@
+"""The parts of a picture as SVG elements; what they look like is in their classes."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Container, Iterator
+from xml.sax.saxutils import escape, quoteattr
+
+from sphinx_fxgraph.layout.route import Line
+from sphinx_fxgraph.record.diff import SIGNS
+from sphinx_fxgraph.record.model import Node
+from sphinx_fxgraph.render import fonts, labels
+from sphinx_fxgraph.render.drawing import Drawn, Frame
+from sphinx_fxgraph.render.heat import Shares, shade, written
+from sphinx_fxgraph.render.theme import category
+from sphinx_fxgraph.text.ids import anchor
+from sphinx_fxgraph.text.shapes import format_shape
+from sphinx_fxgraph.view.level import Box
+from sphinx_fxgraph.view.simplified import GROUP
+
+_MARKS = ("dead", "failed", *SIGNS)
+"""Remarks on an operator that change what its box looks like."""
+
+
+_SPECIAL = re.compile(r"""[&<>"'\n\r\t]""").search
+
+
+def _marks(node: Node) -> str:
+    return "".join(f" fxg-{mark}" for mark in node.marks if mark in _MARKS)
+
+
+def number(value: float) -> str:
+    """A coordinate with one digit after the point, if it needs one."""
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def tag(name: str, **attributes: object) -> str:
+    """A start tag; ``class_`` is class, ``_`` in a name is ``-``; None leaves an attribute out."""
+    text = "".join([f" {_named(key)}={_quoted(value)}" for key, value in attributes.items() if value is not None])
+    return f"<{name}{text}>"
+
+
+@functools.cache
+def _named(key: str) -> str:
+    return key.rstrip("_").replace("_", "-")
+
+
+def _quoted(value: object) -> str:
+    text = number(value) if isinstance(value, float) else str(value)
+    return quoteattr(text) if _SPECIAL(text) else f'"{text}"'
+
+
+class Writer:
+    """Writes the parts; what they look like is in the classes.
+
+    Args:
+        figure: what ids start with.
+        shares: what the parts have of the whole, for tooltips and shades.
+        rows: whether there is a node table, so that the names of operators can lead to its rows; or which have a row.
+    """
+
+    def __init__(self, figure: str, shares: Shares | None = None, *, rows: bool | Container[str] = False) -> None:
+        self.figure, self.shares, self.rows = figure, shares, rows
+
+    def style(self, classes: str) -> dict[str, object]:
+        """The attributes that make an element look like ``classes``."""
+        return {"class_": classes}
+
+    def identity(self, path: str) -> dict[str, object]:
+        """The attributes that pages, themes and scripts find an element by."""
+        return {"id": anchor(self.figure, path), "data_path": path}
+
+    def opening(self, body: str) -> dict[str, object]:
+        """The attributes that the viewer finds the inside of a closed module by."""
+        return {"data_body": body or None}
+
+    def joins(self, line: Line) -> dict[str, object]:
+        """The attributes that tell what an edge joins: names within the module around it, empty for that module."""
+        return {"data_from": line.source, "data_to": line.target}
+
+    def has_row(self, path: str) -> bool:
+        """Whether there is a row for an operator."""
+        return self.rows if isinstance(self.rows, bool) else path in self.rows
+
+    def row(self, path: str) -> dict[str, object]:
+        """The attributes of a link to an operator's row in the node table."""
+        return {"href": f"#{anchor(f'{self.figure}-row', path)}"}
+
+    def size(self, picture: Frame) -> tuple[float, float]:
+        """Width and height of the whole."""
+        return picture.width, picture.height
+
+    def document(self, picture: Frame, title: str, description: str) -> Iterator[str]:
+        """A whole SVG element."""
+        width, height = self.size(picture)
+        name = f"{self.figure}--title"
+        about = f"{self.figure}--desc"
+        yield tag(
+            "svg",
+            xmlns="http://www.w3.org/2000/svg",
+            **self.style("fxg-svg"),
+            viewBox=f"0 0 {number(width)} {number(height)}",
+            width=float(width),
+            height=float(height),
+            role="group",
+            aria_labelledby=name,
+            aria_describedby=about,
+        )
+        yield f'<title id="{name}">{escape(title)}</title><desc id="{about}">{escape(description)}</desc><defs>'
+        for kind in ("edge", "weak"):
+            name = f"{self.figure}--{kind}"
+            size = {"viewBox": "0 0 8 8", "refX": 7.4, "refY": 4, "markerWidth": 7, "markerHeight": 7}
+            yield tag("marker", id=name, orient="auto", markerUnits="userSpaceOnUse", **size)
+            yield tag("path", d="M0 .8 7.4 4 0 7.2z", **self.style(f"fxg-tip fxg-tip-{kind}")) + "</path></marker>"
+        yield "</defs>"
+        yield from self.inside(picture)
+        yield "</svg>"
+
+    def frame(self, frame: Frame) -> Iterator[str]:
+        """An open module with all that is in it."""
+        box = frame.box
+        assert box is not None, "only the whole picture has no box, and no frame around it"
+        module = box.node.op != GROUP
+        classes = "fxg-module" if module else "fxg-group"
+        yield tag(
+            "g",
+            **self.style(
+                f"{classes} fxg-depth-{(frame.depth - 1) % 3}{' fxg-fold' if box.run else ''}{_marks(box.node)}"
+            ),
+            **(self.identity(frame.path) if module else {}),
+            data_type=box.node.type or None,
+            data_count=box.run.count if box.run else None,
+            transform=f"translate({number(frame.x)} {number(frame.y)})",
+        )
+        yield from self.rectangles("fxg-frame", frame.width, frame.height, 10, stacked=bool(box.run))
+        yield from self.inside(frame)
+        if module:
+            told = f"{frame.path}: {box.node.type}\n{self.numbers(box, frame.path)}".rstrip()
+            yield f"<title>{escape(told)}</title>"
+        yield from self.badge(box, frame.path, frame.width)
+        parts = [
+            ("fxg-triangle", "▾"),
+            ("fxg-attr", labels.title(box.node)),
+            ("fxg-kind", labels.sign(box.node) + box.node.kind),
+            ("fxg-count", labels.times(box.run)),
+            ("fxg-span", labels.chip(box.chips)),
+        ]
+        yield self.text("fxg-title", frame.title, 16.5, *(part for part in parts if part[1]))
+        if box.run:
+            yield self.text("fxg-title", frame.title, 28.5, ("fxg-span", labels.span(box.node, box.run)))
+        yield "</g>"
+
+    def rectangles(self, style: str, width: float, height: float, radius: int, *, stacked: bool) -> Iterator[str]:
+        """The outline of a box or a frame; of a run the lower sheets of its stack too."""
+        for sheet in (2, 1) if stacked else ():
+            move = labels.STACK * sheet
+            yield (
+                tag(
+                    "rect",
+                    **self.style(f"{style} fxg-sheet"),
+                    x=move,
+                    y=move,
+                    width=float(width),
+                    height=float(height),
+                    rx=radius,
+                )
+                + "</rect>"
+            )
+        yield tag("rect", **self.style(style), width=float(width), height=float(height), rx=radius) + "</rect>"
+
+    def inside(self, frame: Frame) -> Iterator[str]:
+        """What stands in a frame or in the picture: edges below boxes."""
+        for line in frame.lines:
+            yield self.line(line)
+        if frame.dots:  # lines of no length with round ends: one element for all of them
+            dots = "".join(f"M{number(x)} {number(y)}h0" for x, y in frame.dots)
+            yield tag("path", **self.style("fxg-dots"), d=dots) + "</path>"
+        for inner in frame.frames:
+            yield from self.frame(inner)
+        for drawn in frame.boxes:
+            yield from self.box(drawn)
+        for (x, y), text in frame.notes:
+            yield self.text("fxg-note", x, y + 3.5, ("", text))
+
+    def line(self, line: Line) -> str:
+        """An edge."""
+        points = [f"{number(x)} {number(y)}" for x, y in line.points]
+        path = f"M{points[0]}"
+        if line.enter:
+            path = f"M{number(line.enter[0])} {number(line.enter[1])}L{points[0]}"
+        path += ("C" if line.curved else "L") + " ".join(points[1:])
+        if line.leave:
+            path += f"L{number(line.leave[0])} {number(line.leave[1])}"
+        classes = "fxg-edge" + (" fxg-weak" if line.weak else "") + (" fxg-rail" if line.rail else "")
+        tip = f"url(#{self.figure}--{'weak' if line.weak else 'edge'})" if line.arrow else None
+        return tag("path", **self.style(classes), **self.joins(line), d=path, marker_end=tip) + "</path>"
+
+    def box(self, drawn: Drawn) -> Iterator[str]:
+        """An operator or a closed module."""
+        node, label = drawn.box.node, drawn.label
+        if label.closed:
+            classes = f"{'fxg-group' if node.op == GROUP else 'fxg-module'} fxg-closed"
+        else:
+            classes = f"fxg-op fxg-{category(node)}" + (
+                "" if drawn.box.tensors or node.op == "output" else " fxg-nontensor"
+            )
+        run = drawn.box.run
+        yield tag(
+            "g",
+            **self.style(f"{classes}{' fxg-fold' if run else ''}{_marks(node)}{self.shaded(drawn)}"),
+            **self.identity(drawn.path),
+            data_kind=None if label.closed else node.kind,
+            data_type=node.type or None,
+            data_count=run.count if run else None,
+            **self.opening(node.body),
+            transform=f"translate({number(drawn.x)} {number(drawn.y)})",
+        )
+        yield from self.rectangles("fxg-box", label.width, label.height, 7, stacked=label.stacked)
+        middle = label.width / 2
+        parts = [
+            ("fxg-triangle", "▸" if label.closed else ""),
+            ("fxg-kind", label.kind),
+            ("fxg-detail", label.detail),
+            ("fxg-count", label.count),
+        ]
+        yield self.text("fxg-head", middle, 16, *(part for part in parts if part[1]))
+        y = 16.0
+        for style, text in (("fxg-name", label.name), ("fxg-shape", label.shape)):
+            if text:
+                y += 12
+                linked = style == "fxg-name" and not label.closed and self.has_row(drawn.path)
+                said = self.text(style, middle, y, ("", text))
+                yield tag("a", **self.row(drawn.path)) + said + "</a>" if linked else said
+        if label.chips:
+            width = fonts.mono(label.chips, labels.NAME_SIZE) + 10
+            yield (
+                tag(
+                    "rect",
+                    **self.style("fxg-chip"),
+                    x=middle - width / 2,
+                    y=y + 5,
+                    width=width,
+                    height=labels.CHIP_HEIGHT,
+                    rx=7,
+                )
+                + "</rect>"
+            )
+            yield self.text("fxg-name", middle, y + 15.5, ("", label.chips))
+        yield from self.badge(drawn.box, drawn.path, label.width)
+        yield f"<title>{escape(self.about(drawn))}</title></g>"
+
+    def shaded(self, drawn: Drawn) -> str:
+        """The classes of a box that is coloured by its share."""
+        percent = self.shares.percent(drawn.box, drawn.path) if self.shares else None
+        return "" if percent is None else f" fxg-shaded fxg-share-{shade(percent)}"
+
+    def badge(self, box: Box, path: str, width: float) -> Iterator[str]:
+        """The share that colours a box, in words, above its right corner. A frame has the words alone."""
+        percent = self.shares.percent(box, path) if self.shares else None
+        if percent:
+            yield self.text("fxg-percent", width, -3, ("", written(percent)))
+
+    def numbers(self, box: Box, path: str) -> str:
+        """What a box has, with its share of the whole."""
+        return self.shares.about(box, path) if self.shares else ""
+
+    def about(self, drawn: Drawn) -> str:
+        """What a tooltip tells: the whole path, the call, every result, numbers."""
+        node = drawn.box.node
+        arguments = ", ".join(part for part in (node.args, node.kwargs) if part)
+        call = f"{node.target}({arguments})" if node.op.startswith("call_") else node.target
+        results = [f"{meta.path} {format_shape(meta)} {meta.dtype}".strip() for meta in drawn.box.tensors] or [
+            node.result
+        ]
+        numbers = self.numbers(drawn.box, drawn.path)
+        return "\n".join(part for part in (f"{drawn.path} = {call}", node.config, *results, numbers) if part)
+
+    def text(self, style: str, x: float, y: float, *parts: tuple[str, str]) -> str:
+        """One line; its parts stand side by side in styles of their own."""
+        spans = [
+            (tag("tspan", dx=labels.GAP if place else None, **self.style(name)) + escape(text) + "</tspan>")
+            if name
+            else escape(text)
+            for place, (name, text) in enumerate(parts)
+        ]
+        return tag("text", **self.style(style), x=float(x), y=float(y)) + "".join(spans) + "</text>"

@@ -1,0 +1,277 @@
+"""Between reading and writing: capture what is missing, draw it, and tell what went wrong.
+
+This is the only place where a build waits for other processes. When nothing has changed it starts none.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.util
+import json
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sphinx.errors import ConfigError
+from sphinx.util import logging
+from sphinx.util.display import progress_message, status_iterator
+
+from sphinx_fxgraph.cache.fingerprints import SourceFinder
+from sphinx_fxgraph.spec.spec import GraphSpec
+from sphinx_fxgraph.sphinxext import expectations, failure
+from sphinx_fxgraph.sphinxext.build import outdated
+from sphinx_fxgraph.sphinxext.build.state import Run, look_of
+from sphinx_fxgraph.sphinxext.config import Config
+from sphinx_fxgraph.sphinxext.domain import Use, fx_domain
+from sphinx_fxgraph.sphinxext.warn import warn
+from sphinx_fxgraph.cache.store import Store
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+    from sphinx.environment import BuildEnvironment
+
+    from sphinx_fxgraph.render.drawing import Job
+    from sphinx_fxgraph.layout.graphviz import Engine
+    from sphinx_fxgraph.view.options import Look
+    from sphinx_fxgraph.record.model import Record
+
+logger = logging.getLogger(__name__)
+
+
+def begin(app: Sphinx) -> None:
+    """The builder is known: get ready for it."""
+    config = Config.of(app.config)
+    folder = Path(app.confdir, config.cache_dir) if config.cache_dir else Path(app.doctreedir, "fxgraph")
+    store = Store(folder, writable=config.mode not in ("cached", "off"))
+    fx_domain(app.env).run = Run(app.builder, config, store, tuple(getattr(app.config, "autodoc_mock_imports", ())))
+
+
+def update(app: Sphinx, env: BuildEnvironment) -> list[str]:
+    """Capture and draw what the pages need, and return the pages that would now look different."""
+    domain = fx_domain(env)
+    run = domain.run
+    uses = list(domain.each())
+    run.specs = {use.spec_id: use.spec for use in uses}
+    if run.shows:
+        run.settled = outdated.settled(domain)
+        complete(app, run, uses)
+    return outdated.changed(domain) if run.builder.format else []
+
+
+def complete(app: Sphinx, run: Run, uses: Sequence[Use]) -> None:
+    """Make what some uses need: capture, draw, and tell what went wrong."""
+    reasons = stale(run, dict.fromkeys(use.spec_id for use in uses))
+    if why := cannot(run.config):
+        _leave(run, reasons, why)
+    else:
+        _capture(app, run, list(reasons))
+    _draw(run, [*uses, *compared(app, run)])
+    for message, subtype, location in wrong(run, uses):
+        warn(message, subtype, location)
+
+
+def compared(app: Sphinx, run: Run) -> Sequence[Use]:
+    """The drawings of differences, which are known when both models are."""
+    domain = fx_domain(app.env)
+    if not domain.differences:
+        return ()
+    from sphinx_fxgraph.sphinxext.build import differences
+
+    return differences.made(run, domain, app.confdir)
+
+
+# -- capture
+
+
+def stale(run: Run, keys: Iterable[str]) -> dict[str, str]:
+    """What must be captured before it can be shown, by spec id, and why."""
+    finder = SourceFinder()
+    reasons = {}
+    for key in keys:
+        record = run.head(key)
+        if record is None:
+            reasons[key] = "it was never captured"
+        elif run.config.mode == "force":
+            reasons[key] = "it is forced"
+        elif changed := finder.stale_reasons(record):
+            reasons[key] = ", ".join(changed)
+        elif record.failure and record.failure.transient:
+            reasons[key] = record.failure.message
+    return reasons
+
+
+def cannot(config: Config) -> str:
+    """Why nothing is captured, if so."""
+    if config.mode == "cached":
+        return 'fxgraph_mode is "cached"'
+    if config.mode == "auto" and not (config.python or config.executor):
+        with contextlib.suppress(ValueError):  # something else calls itself torch
+            if importlib.util.find_spec("torch") is None:
+                return "torch is not installed here (pip install 'sphinx-fxgraph[torch]')"
+    return ""
+
+
+def _leave(run: Run, reasons: dict[str, str], why: str) -> None:
+    """Show what there is."""
+    for key, reason in reasons.items():
+        if run.head(key) is None:
+            run.missing(key, why)
+        else:
+            run.troubles[key] = "cache", f"shown as it was captured before: {reason}"
+
+
+def captured(app: Sphinx, run: Run, keys: Sequence[str]) -> Iterator[tuple[GraphSpec, Record]]:
+    """Capture in other processes, and give each record as soon as it is there."""
+    if not keys:
+        return
+    # A build that captures nothing is to be as quick as one without us: these take a quarter of our time.
+    from sphinx_fxgraph.worker import pool
+    from sphinx_fxgraph.worker.executor import ExecutorError, find_executor
+
+    try:
+        records = pool.capture(
+            [spec for key in keys if isinstance(spec := run.specs[key], GraphSpec)],
+            python=run.config.python,
+            sys_path=list(sys.path),
+            confdir=str(app.confdir),
+            workers=run.config.workers,
+            timeout=run.config.timeout,
+            executor=find_executor(run.config.executor) if run.config.executor else None,
+        )
+        with contextlib.closing(records):
+            yield from status_iterator(
+                records,
+                "capturing graphs... ",
+                "darkgreen",
+                len(keys),
+                app.verbosity,
+                lambda done: done[0].target or done[0].label,
+            )
+    except ExecutorError as error:
+        raise ConfigError(f"fxgraph_executor: {error}") from error
+
+
+def _capture(app: Sphinx, run: Run, keys: Sequence[str]) -> None:
+    """Capture, and keep each record as soon as it is there."""
+    run.settled -= frozenset(keys)
+    for spec, record in captured(app, run, keys):
+        old = run.record(spec.id)
+        if not (record.failure and record.failure.transient):
+            run.keep(spec.id, record)
+        elif old is not None and old.root:
+            # It says more of this machine (no torch, no time, no network) than of the model, so it replaces nothing.
+            reason = failure.sentence(record.failure)
+            run.troubles[spec.id] = "cache", f"shown as it was captured before. {reason}"
+        else:
+            run.records[spec.id] = record
+
+
+# -- draw
+
+
+def pictures(run: Run, uses: Iterable[Use]) -> dict[str, list[Job]]:
+    """What some uses show, by spec id: one picture for each look. What is settled has its pictures."""
+    looks: dict[str, dict[Look, None]] = {}
+    for use in uses:
+        if use.spec_id in run.settled:
+            continue
+        wanted = looks.setdefault(use.spec_id, {})
+        if use.look is not None:
+            wanted[look_of(use.look)] = None
+    return {key: run.jobs(key, *wanted) for key, wanted in looks.items()}
+
+
+def _draw(run: Run, uses: Sequence[Use]) -> None:
+    """Lay out what is not laid out, all in one batch, and note what can be drawn."""
+    shown = pictures(run, uses)
+    undrawn = {key: jobs for key, jobs in shown.items() if not all(job.complete() for job in jobs)}
+    if undrawn:
+        from sphinx_fxgraph.layout.graphviz import EngineMissingError, find_engine
+
+        try:
+            engine = find_engine(run.config.dot)
+            with progress_message(f"laying out {len(undrawn)} graphs"):
+                complaints = _lay_out(engine, undrawn)
+        except EngineMissingError as error:
+            warn(str(error), "layout")
+        else:
+            _keep(run, engine, undrawn, complaints)
+            for key, complaint in complaints.items():
+                for use in uses:
+                    if use.spec_id == key:
+                        warn(f"{run.specs[key].label}: Graphviz says: {complaint}", "layout", use.location)
+    for key, jobs in (shown | undrawn).items():
+        for job in jobs:
+            if job.complete():
+                run.drawn[key, job.look] = hashlib.sha256(json.dumps(job.used(), sort_keys=True).encode()).hexdigest()
+
+
+def _lay_out(engine: Engine, pictures: dict[str, list[Job]]) -> dict[str, str]:
+    """Fill in the missing layouts.
+
+    Returns:
+        What the engine complained of, by spec id.
+    """
+    from sphinx_fxgraph.render import drawing as compose
+
+    compose.lay_out([job for jobs in pictures.values() for job in jobs], engine)
+    said = {key: dict.fromkeys(text for job in jobs for text in job.complaints) for key, jobs in pictures.items()}
+    return {key: "\n".join(texts) for key, texts in said.items() if texts}
+
+
+def _keep(run: Run, engine: Engine, pictures: dict[str, list[Job]], complaints: dict[str, str]) -> None:
+    """Put layouts into the store. What the engine complained of is laid out, and told, again in every build."""
+    for key, jobs in pictures.items():
+        layouts = {digest: found for job in jobs for digest, found in job.used().items()}
+        if key in complaints:
+            run.layouts[key] = layouts
+        else:
+            run.keep_drawing(key, "".join(dict.fromkeys(job.dot() for job in jobs)), layouts, engine.version)
+
+
+# -- tell
+
+
+def wrong(run: Run, uses: Sequence[Use]) -> Iterator[tuple[str, str, str | None]]:
+    """What to warn of: message, subtype and place, for each place that shows a model which went wrong.
+
+    Failures are told again in every build.
+    """
+    for use in uses:
+        key = use.spec_id
+        record = run.head(key)
+        name = use.spec.target or use.spec.label
+        if key in run.troubles:
+            subtype, message = run.troubles[key]
+            yield f"{name}: {message}", subtype, use.location
+        failed = record.failure if record else None
+        if failed and (use.expect != "error" or failed.stage == "cache"):
+            mock = _mock(run, failed.missing)
+            yield f"{name}: {failure.sentence(failed)}{mock}", "mock" if mock else failed.stage, use.location
+        elif use.expect == "error" and not failed:
+            yield f"{name}: it was expected to fail, but its graph was captured", "expect", use.location
+        elif (use.claims or run.config.require_verdict) and (captured := run.record(key)):
+            for complaint in expectations.broken(captured, use.claims, run.config.units):
+                yield f"{name}: {complaint}", "expect", use.location
+            if run.config.require_verdict and captured.verdict and captured.verdict.kind == "path":
+                from sphinx_fxgraph.render import summary
+
+                yield f"{name}: {summary.holds_for(captured.verdict)}", "verdict", use.location
+    for complaint in run.store.complaints:
+        yield complaint, "cache", None
+
+
+def _mock(run: Run, missing: str) -> str:
+    """What to add where a module is missing that autodoc does without."""
+    mocked = next((name for name in run.mocked if missing == name or missing.startswith(f"{name}.")), "")
+    told = f"; autodoc has a mock of {mocked} (autodoc_mock_imports), a capture needs the real one or a committed cache"
+    return told if mocked else ""
+
+
+def setup(app: Sphinx) -> None:
+    """Take part in each build."""
+    app.connect("builder-inited", begin)
+    app.connect("env-updated", update)
+    app.connect("build-finished", outdated.finish)

@@ -1,0 +1,109 @@
+"""Which pages would look different from what was last written.
+
+Sphinx knows when a page's source has changed; that a model has, only we know. What a page was made from is noted beside
+the output and not in the environment, since several outputs share that.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import sphinx_fxgraph
+from sphinx_fxgraph.sphinxext.domain import FxDomain, fx_domain
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+    from sphinx_fxgraph.sphinxext.build.state import Run
+
+
+_LACKING = "-"
+"""Ends the digest of a page that shows what is not in the store, and is therefore made again in every build."""
+
+
+def settled(domain: FxDomain) -> frozenset[str]:
+    """The specs that only pages show which would say the same again, by the files that they were written from."""
+    run = domain.run
+    before, seals = _read(run), {key: run.seal(key) for key in run.specs}
+    shown: set[str] = set()
+    others: set[str] = set()
+    for docname in domain.uses:
+        same = docname not in domain.differences and before.get(docname) == _digest(domain, docname, seals)
+        (shown if same else others).update(use.spec_id for use in domain.uses[docname])
+    return frozenset(shown - others)
+
+
+def changed(domain: FxDomain) -> list[str]:
+    """The pages to write, because what they show is not what they were last made from."""
+    run = domain.run
+    seals = {key: run.seal(key) for key in run.specs if run.shows}
+    for docname in domain.docnames:
+        lacks = run.shows and any(run.lacks(use.spec_id, use.look) for use in domain.uses.get(docname, ()))
+        run.digests[docname] = _digest(domain, docname, seals) + _LACKING * lacks
+    before = _read(run)
+    return [docname for docname, now in run.digests.items() if before.get(docname) != now]
+
+
+def finish(app: Sphinx, exception: Exception | None) -> None:
+    """Note what the pages that were written were made from."""
+    domain = fx_domain(app.env)
+    run = domain.run
+    if app.builder.name == "epub":  # it warns of a file it cannot pack; its pages are written each time
+        return
+    before = _read(run)
+    there = set(domain.docnames)
+    now = {docname: digest for docname, digest in (before | run.written).items() if docname in there}
+    if exception is None and now != before:
+        temporary = run.notes.with_name(f"{run.notes.name}.{os.getpid()}")
+        temporary.write_text(json.dumps(now, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        temporary.replace(run.notes)
+
+
+def _digest(domain: FxDomain, docname: str, seals: Mapping[str, str]) -> str:
+    """Of what a page shows.
+
+    Args:
+        domain: what it shows, and tells of.
+        docname: the page.
+        seals: of what is in the store, by spec id.
+    """
+    run = domain.run
+    config = run.config
+    parts: list[Any] = [
+        sphinx_fxgraph.__version__,
+        config.mode == "off",
+        config.color,
+        dataclasses.astuple(config.units),
+    ]
+    if run.shows:
+        parts += [[use.spec_id, seals[use.spec_id], use.look] for use in domain.uses.get(docname, ())]
+        parts += _compared(domain, docname)
+    for pattern in sorted(set(domain.mentions.get(docname, ()))):
+        found = domain.named(pattern).items()
+        parts.append([pattern, *([name, page, use.figure, seals.get(use.spec_id, "")] for name, (page, use) in found)])
+    if docname in domain.reports:
+        for page in sorted(domain.uses):
+            parts += [[page, use.name, use.figure, use.expect, seals.get(use.spec_id, "")] for use in domain.uses[page]]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def _compared(domain: FxDomain, docname: str) -> list[list[str]]:
+    """What a page shows of differences."""
+    if docname not in domain.differences:
+        return []
+    from sphinx_fxgraph.sphinxext.build import differences
+
+    return [differences.shown(domain.run, asked) for asked in domain.differences[docname]]
+
+
+def _read(run: Run) -> dict[str, str]:
+    try:
+        found = json.loads(run.notes.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

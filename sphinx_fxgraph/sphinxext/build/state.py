@@ -1,0 +1,156 @@
+"""What one run of a builder has at hand: its settings, the records and layouts, and which pages showed what."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sphinx_fxgraph.view.options import Look
+from sphinx_fxgraph.record.header import Failure
+from sphinx_fxgraph.cache.store import Store
+
+if TYPE_CHECKING:
+    from sphinx.builders import Builder
+
+    from sphinx_fxgraph.render.drawing import Job
+    from sphinx_fxgraph.record.header import Head, Outline
+    from sphinx_fxgraph.record.model import Record
+    from sphinx_fxgraph.sphinxext.build.comparison import Compared, Shown
+    from sphinx_fxgraph.sphinxext.config import Config
+
+
+_RECENT = 256
+"""How many records and pictures are at hand: made once for a page, without a large zoo filling the memory."""
+
+
+@dataclass
+class Run:
+    """The state of one run of a builder; nothing of it is kept with the environment."""
+
+    builder: Builder
+    config: Config
+    store: Store
+    mocked: tuple[str, ...] = ()
+    """The modules that autodoc replaces."""
+    specs: dict[str, Shown] = field(default_factory=dict)
+    """All that are shown or compared, by id."""
+    compared: dict[str, Compared] = field(default_factory=dict)
+    """The comparisons that have been made, by id."""
+    records: dict[str, Record] = field(default_factory=dict)
+    """By spec id: what this run knows and the store does not keep, such as failures that are tried again."""
+    layouts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Likewise: layouts that the engine complained of, or that may not be written."""
+    drawn: dict[tuple[str, Look], str] = field(default_factory=dict)
+    """What has a picture, by spec id and look, and a digest of its layout."""
+    settled: frozenset[str] = frozenset()
+    """Ids of the specs that only pages show which were written from the very files that are in the store today: of
+    these all is there. They are read and drawn for a page that is written again, and else not at all."""
+    seals: dict[str, str] = field(default_factory=dict)
+    """By spec id: a digest of its files."""
+    troubles: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """By spec id: subtype and text of a warning about a record that is shown all the same."""
+    told: set[str] = field(default_factory=set)
+    """What concerns the whole build and has been warned of."""
+    digests: dict[str, str] = field(default_factory=dict)
+    """Of each page: what it would show now."""
+    zoos: dict[str, list[Any]] = field(default_factory=dict)
+    """The pages of each zoo (`zoo.Page`)."""
+    written: dict[str, str] = field(default_factory=dict)
+    """Of the pages written in this run: what they were made from."""
+
+    def __post_init__(self) -> None:
+        self._stored = functools.lru_cache(_RECENT)(lambda key: self.store.record(self.specs[key]))
+        self._headed = functools.lru_cache(None)(lambda key: self.store.head(self.specs[key]))
+        self._outlined = functools.lru_cache(None)(lambda key: self.store.outline(self.specs[key]))
+        self._pictured = functools.lru_cache(_RECENT)(self._job)
+
+    @property
+    def shows(self) -> bool:
+        """Whether graphs are shown at all: gettext, linkcheck, coverage, doctest and the like have no output format."""
+        return bool(self.builder.format) and self.config.mode != "off"
+
+    @property
+    def notes(self) -> Path:
+        """Where the output remembers what its pages were made from; html and dirhtml share an environment, not this."""
+        return Path(self.builder.outdir, ".fxgraph.json")
+
+    def record(self, key: str) -> Record | None:
+        """What is known of the model with this spec id, if anything is."""
+        return self.records.get(key) or self._stored(key)
+
+    def head(self, key: str) -> Record | Head | None:
+        """The same, without the graph where that saves time."""
+        return self._headed(key) if key in self.settled else self.record(key)
+
+    def outline(self, key: str) -> Record | Outline | None:
+        """The same with what is in the graph, but not what it is, where that saves time."""
+        return self._outlined(key) if key in self.settled else self.record(key)
+
+    def seal(self, key: str) -> str:
+        """A digest of what is known of the model, from the bytes of its files: nothing of them is understood.
+
+        It is of the bytes before they are read: what another build writes meanwhile is news to the next one.
+        """
+        if known := self.records.get(key):
+            return known.digest
+        if key not in self.seals:
+            self.seals[key] = self.store.seal(self.specs[key])
+        return self.seals[key]
+
+    def keep(self, key: str, record: Record) -> None:
+        """Put a record into the store; where that is not possible it is good for this run."""
+        self.store.put_record(self.specs[key], record)
+        if self.store.complaints or not self.store.writable:
+            self.records[key] = record
+        self._stored.cache_clear()
+        self._pictured.cache_clear()
+        self.seals.pop(key, None)
+
+    def keep_drawing(self, key: str, dot: str, layouts: dict[str, Any], engine: str) -> None:
+        """Likewise for a model's layouts."""
+        self.store.put_drawing(self.specs[key], dot, layouts, engine)
+        if self.store.complaints or not self.store.writable:
+            self.layouts[key] = layouts
+        self.seals.pop(key, None)
+
+    def jobs(self, key: str, *looks: Look) -> list[Job]:
+        """The pictures of a model, with the layouts there are; none where there is no graph."""
+        return [job for look in looks if (job := self._pictured(key, look))]
+
+    def draws(self, key: str, look: Look) -> bool:
+        """Whether there is a picture of a model."""
+        if key in self.settled:
+            return any(job.complete() for job in self.jobs(key, look))
+        return (key, look) in self.drawn
+
+    def lacks(self, key: str, look: Mapping[str, Any] | None) -> bool:
+        """Whether not all that a place shows of a model is in the store, so that it is made again in each build."""
+        if key in self.records or key in self.layouts:
+            return True
+        if look is None or key in self.settled or (key, look_of(look)) in self.drawn:
+            return False
+        return bool(self.jobs(key, look_of(look)))
+
+    def _job(self, key: str, look: Look) -> Job | None:
+        record = self.record(key)
+        if record is None or not record.root:
+            return None
+        from sphinx_fxgraph.render.drawing import Job  # where nothing is drawn, nothing needs it
+
+        known = self.layouts.get(key)
+        return Job(record, look, self.store.layouts(self.specs[key]) if known is None else known, inside=True)
+
+    def missing(self, key: str, reason: str) -> None:
+        """Say on the page that there is no record, and why."""
+        from sphinx_fxgraph.record.model import Record
+
+        failure = Failure(stage="cache", type="", message=reason)
+        self.records[key] = Record(spec=self.specs[key].to_dict(), tracer="", failure=failure)
+
+
+def look_of(options: Mapping[str, Any]) -> Look:
+    """The look that a directive's options ask for."""
+    return Look(**options)

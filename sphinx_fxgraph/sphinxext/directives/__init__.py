@@ -1,0 +1,1 @@
+"""The directives: what is checked and noted while pages are read."""

@@ -1,0 +1,256 @@
+"""The ``fxgraph`` directive: checks what the author wrote, and leaves a figure with a place for the drawing."""
+
+from __future__ import annotations
+
+import difflib
+import fnmatch
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx.util.docutils import SphinxDirective
+
+from sphinx_fxgraph.record.header import Failure
+from sphinx_fxgraph.spec.spec import GraphSpec, SpecError, names_set, parse_inputs
+from sphinx_fxgraph.sphinxext import expectations, failure
+from sphinx_fxgraph.sphinxext.config import Config
+from sphinx_fxgraph.sphinxext.domain import Use, fx_domain
+from sphinx_fxgraph.sphinxext.nodes import fxgraph, fxgraph_tables
+from sphinx_fxgraph.sphinxext.warn import warn
+from sphinx_fxgraph.tables.columns import parse_columns
+from sphinx_fxgraph.text.ids import anchor
+from sphinx_fxgraph.view.options import COLOURS, parse_dims
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+    from sphinx.config import Config as SphinxConfig
+
+    from sphinx_fxgraph.sphinxext.build.comparison import Shown
+
+
+def _one_of(*choices: str) -> Callable[[str], str]:
+    known = {choice.lower(): choice for choice in choices}
+
+    def convert(text: str) -> str:
+        if text.strip().lower() not in known:
+            raise ValueError(f"{text!r} is none of {', '.join(choices)}")
+        return known[text.strip().lower()]
+
+    return convert
+
+
+def _height(text: str) -> str:
+    """A CSS length; a bare number is in pixels."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)(px|em|rem|vh|vw|cm|mm|in|pt)?", text.strip())
+    if not match:
+        raise ValueError(f"{text!r} is no height; for example 400px or 60vh")
+    return match[1] + (match[2] or "px")
+
+
+def _switch(text: str | None) -> bool:
+    """On or off; the option alone means on."""
+    known = {"": True, "yes": True, "true": True, "no": False, "false": False}
+    word = (text or "").strip().lower()
+    if word not in known:
+        raise ValueError(f"{text!r} is neither yes nor no")
+    return known[word]
+
+
+def _patterns(text: str) -> tuple[str, ...]:
+    return tuple(re.findall(r"[^\s,]+", text))
+
+
+CAPTURE = ("inputs", "method", "submodule", "mode", "tracer", "leaf", "dtype", "device", "seed", "timeout", "network")
+"""The options that are part of the spec, which checks them."""
+
+LOOK: dict[str, Callable[[str], Any]] = {
+    "depth": directives.nonnegative_int,
+    "dims": parse_dims,
+    "direction": _one_of("TB", "LR"),
+    "fold": _one_of("auto", "loose", "off"),
+    "nontensor": _one_of("auto", "show", "compact", "hide"),
+    "open": _patterns,
+}
+"""The options of the drawing itself."""
+
+PAGE: dict[str, Callable[[str], Any]] = {
+    "align": _one_of("left", "center", "right"),
+    "alt": directives.unchanged,
+    "caption": directives.unchanged,
+    "class": directives.class_option,
+    "color": _one_of(*COLOURS),
+    "height": _height,
+    "legend": _switch,
+    "name": directives.unchanged,
+    "stages": _switch,
+    "table": parse_columns,
+    **expectations.OPTIONS,
+}
+"""The options of what stands around it."""
+
+
+def defaults(config: SphinxConfig, target: str) -> dict[str, Any]:
+    """The options that ``fxgraph_defaults`` sets for a target; later patterns win."""
+    given: dict[str, Any] = {}
+    for pattern, options in Config.of(config).defaults.items():
+        if fnmatch.fnmatchcase(target.replace(":", "."), pattern.replace(":", ".")):
+            given |= {name: str(value) for name, value in options.items()}
+    return given
+
+
+def spec_of(target: str, code: str, options: Mapping[str, Any]) -> GraphSpec:
+    """The spec that target, code and options ask for.
+
+    Raises:
+        SpecError: something is wrong with them.
+    """
+    given = {name: options[name] for name in CAPTURE if options.get(name)}
+    inputs = given.pop("inputs", "")
+    if inputs:
+        parse_inputs(inputs)  # what is wrong with the inputs is told as such, whatever else is wrong
+    return GraphSpec.parse(target, inputs, code=code or None, **given)
+
+
+class _AnyOption(dict[str, Callable[[Any], Any]]):
+    """Takes every option as it is written: we check them ourselves, so that each warning has our type and a place."""
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __missing__(self, name: str) -> Callable[[Any], Any]:
+        return directives.unchanged
+
+
+class FxgraphDirective(SphinxDirective):
+    """``.. fxgraph:: target`` with options; a body is Python that sets ``model`` or ``inputs``."""
+
+    has_content = True
+    optional_arguments = 1
+    final_argument_whitespace = True
+    option_spec: ClassVar[_AnyOption] = _AnyOption()
+    table_title = "Node table"
+
+    def run(self) -> list[nodes.Node]:
+        """Leave the figure and note the use. Nothing is imported, captured or drawn here."""
+        target = self.arguments[0] if self.arguments else ""
+        code = "\n".join(self.content)
+        try:
+            if not target and "model" not in names_set(code):
+                target = self._documented()
+            options = defaults(self.config, target) | self.options
+            spec = spec_of(target, code, options)
+        except SpecError as error:
+            subtype = "input" if str(error).startswith("inputs") else "option"
+            self._wrong(str(error), subtype)
+            message = Failure(subtype, "", str(error))
+            return [nodes.paragraph("", "", nodes.literal(target, target)), failure.block(message)]
+        checked = self._check(options)
+        look = {name: checked.pop(name) for name in LOOK if name in checked}
+        shown = self._figure(spec, look, checked)
+        said = {name: checked[name] for name in expectations.OPTIONS if name in checked}
+        expect = "error" if said.get("expect") == "error" else ""
+        use = Use(
+            spec,
+            look,
+            self.get_location(),
+            expect,
+            () if expect else tuple(said.items()),
+            " ".join(checked.get("name", "").split()),
+            shown[1]["figure"],
+        )
+        fx_domain(self.env).note(self.env.docname, use)
+        return [*shown]
+
+    # -- what is meant
+
+    def _documented(self) -> str:
+        """The object in whose description the directive stands; for a member of a class that class."""
+        module = self.env.ref_context.get("py:module")
+        described = self.env.temp_data.get("object") or ""
+        name = self.env.ref_context.get("py:class") or (described if isinstance(described, str) else described[0])
+        if not name:
+            raise SpecError(
+                "which model? Outside of a docstring the directive needs an argument; "
+                "for example .. fxgraph:: torchvision.models.resnet18"
+            )
+        return f"{module}:{name}" if module else str(name)
+
+    def _check(self, options: dict[str, Any]) -> dict[str, Any]:
+        """The look options, converted; each that is wrong is told and left out."""
+        known = {**LOOK, **PAGE}
+        checked = {}
+        for name, value in options.items():
+            if name in known:
+                try:
+                    checked[name] = known[name](value)
+                except ValueError as error:
+                    self._wrong(f"{name}: {error}", "option")
+            elif name not in CAPTURE:
+                close = difflib.get_close_matches(name, [*CAPTURE, *known], 1)
+                hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted([*CAPTURE, *known]))}"
+                self._wrong(f"unknown option {name!r}; {hint}", "option")
+        return checked
+
+    def _wrong(self, message: str, subtype: str) -> None:
+        # Sphinx forgets what was warned of while reading; so the page is read, and the warning told, in every build.
+        self.env.note_reread()
+        warn(message, subtype, self.get_location())
+
+    # -- what is left for the build
+
+    def _figure(self, spec: Shown, look: dict[str, Any], options: dict[str, Any]) -> list[nodes.Element]:
+        place = fxgraph(
+            "",
+            spec=spec.id,
+            target=spec.target or spec.label,
+            look=look,
+            alt=options.get("alt", ""),
+            height=options.get("height", ""),
+            color=options.get("color", ""),
+            legend=options.get("legend", True),
+            rows=options.get("table") != (),
+        )
+        figure = nodes.figure("", place, classes=["fxgraph", *options.get("class", ())])
+        self.set_source_info(figure)
+        if "align" in options:
+            figure["align"] = options["align"]
+        # A figure with an id is counted by Sphinx; without a caption no number is shown, so none must be taken.
+        captioned = bool(options.get("caption"))
+        if captioned:
+            inline, messages = self.parse_inline(options["caption"])
+            caption = nodes.caption(options["caption"], "", *inline, *messages)
+            self.set_source_info(caption)
+            figure += caption
+        owner = figure if captioned else place
+        if options.get("name"):
+            self.options["name"] = options["name"]
+            self.add_name(owner)
+        else:
+            owner["ids"] = [self._new_id(spec)]
+            self.state.document.set_id(owner)
+        place["figure"] = owner["ids"][0]
+        behind = fxgraph_tables(
+            "", spec=spec.id, look=look, figure=place["figure"], table=options.get("table"), title=self.table_title
+        )
+        behind["stages"] = options.get("stages", False)
+        self.set_source_info(behind)
+        return [figure, behind]
+
+    def _new_id(self, spec: Shown) -> str:
+        """``fx-<page>-<model>``, with a number for more of the kind on the page."""
+        first = anchor(anchor("fx", self.env.docname.replace("/", "-")), spec.label)
+        name, count = first, 1
+        while name in self.state.document.ids:
+            count += 1
+            name = f"{first}-{count}"
+        return name
+
+
+def setup(app: Sphinx) -> None:
+    """Tell Sphinx of the directive."""
+    app.add_directive("fxgraph", FxgraphDirective)

@@ -1,0 +1,257 @@
+"""Pages made from a registry, one a model, written when autosummary writes its own, before Sphinx looks for sources.
+
+Each begins with a mark: a page without it was written by hand and is never touched.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import functools
+import hashlib
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jinja2.sandbox
+
+from sphinx_fxgraph.cache.fingerprints import SourceFinder
+from sphinx_fxgraph.sphinxext.domain import fx_domain
+from sphinx_fxgraph.sphinxext.warn import warn
+from sphinx_fxgraph.worker import registry
+from sphinx_fxgraph.worker.registry import Entry, Listing, RegistryError
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+    from sphinx_fxgraph.sphinxext.build.state import Run
+
+_MARK = "Written by sphinx-fxgraph for the zoo"
+_MARKED = re.compile(rf'(?:\.\.|%|<!--) {_MARK} "(.*)"')
+
+TEMPLATE = """\
+{{ title }}
+{{ "=" * title|length }}
+
+.. fxgraph:: {{ target }}
+   :name: {{ graph }}
+{%- for option, value in options.items() %}
+   :{{ option }}: {{ value }}
+{%- endfor %}
+"""
+"""The page of a model, where a zoo has no template of its own."""
+
+
+@dataclass(frozen=True)
+class Zoo:
+    """An entry of ``fxgraph_zoo``."""
+
+    name: str
+    folder: str
+    registry: Any
+    target: str = "{name}"
+    include: Sequence[str] = ("*",)
+    exclude: Sequence[str] = ()
+    options: Mapping[str, Mapping[str, Any]] | None = None
+    template: str = ""
+
+    @classmethod
+    def parse(cls, name: str, plain: Any) -> Zoo:
+        """An entry as ``conf.py`` has it.
+
+        Raises:
+            RegistryError: something is wrong with it.
+        """
+        known = set(cls.__dataclass_fields__) - {"name"}
+        if not isinstance(plain, Mapping) or not {"folder", "registry"} <= set(plain):
+            raise RegistryError("a zoo needs a folder and a registry")
+        if wrong := sorted(set(plain) - known):
+            raise RegistryError(f"unknown: {', '.join(wrong)}; there are {', '.join(sorted(known))}")
+        zoo = cls(name, **plain)
+        parts = Path(str(zoo.folder)).parts
+        if not parts or ".." in parts or Path(str(zoo.folder)).is_absolute():
+            raise RegistryError(f"folder: {zoo.folder!r} is no folder below the docs")
+        return zoo
+
+
+@dataclass(frozen=True)
+class Page:
+    """A model of a zoo and the page it has."""
+
+    title: str
+    docname: str
+    graph: str
+    """What the graph on the page is called."""
+
+
+# -- which models
+
+
+def _models(app: Sphinx, run: Run, zoo: Zoo) -> list[Entry] | None:
+    """The models of a zoo; None where they cannot be known now."""
+    found = zoo.registry
+    if isinstance(found, str):
+        found = _called(app, run, zoo) if registry.is_callable(found) else registry.read(Path(app.confdir, found))
+    if found is None:
+        return None
+    return [
+        entry
+        for entry in registry.entries(found)
+        if any(fnmatch.fnmatchcase(entry.name, pattern) for pattern in zoo.include)
+        and not any(fnmatch.fnmatchcase(entry.name, pattern) for pattern in zoo.exclude)
+    ]
+
+
+def _called(app: Sphinx, run: Run, zoo: Zoo) -> Any:
+    """What a registry's callable gives: from the cache, if that is what it would give today."""
+    digest = hashlib.sha256(zoo.registry.encode()).hexdigest()[:8]
+    name = f"{re.sub('[^A-Za-z0-9._]+', '-', zoo.name)}-{digest}.registry.json"
+    kept = Listing.from_json(run.store.text(name))
+    fresh = kept is not None and run.config.mode != "force" and kept.is_fresh(SourceFinder())
+    if run.config.mode in ("cached", "off"):
+        if run.config.mode == "cached" and not fresh:
+            reason = "it is not in the cache" if kept is None else "it is as it was before"
+            warn(f'fxgraph_zoo, {zoo.name}: the list of models: {reason}, and fxgraph_mode is "cached"', "cache")
+        return kept.models if kept else None
+    if kept is not None and fresh:
+        return kept.models
+    try:
+        listing = registry.call(
+            zoo.registry,
+            python=run.config.python or sys.executable,
+            sys_path=list(sys.path),
+            folder=str(app.confdir),
+            seconds=run.config.timeout,
+        )
+    except RegistryError as error:
+        warn(f"fxgraph_zoo, {zoo.name}: {error}", "import")
+        return kept.models if kept else None
+    run.store.put_text(name, listing.to_json())
+    return listing.models
+
+
+# -- the pages
+
+
+def generate(app: Sphinx) -> None:
+    """Write the pages of all zoos, and remove those whose model is gone."""
+    run = fx_domain(app.env).run
+    for name, plain in app.config.fxgraph_zoo.items():
+        try:
+            zoo = Zoo.parse(str(name), plain)
+            entries = _models(app, run, zoo)
+            run.zoos[zoo.name] = _there(app, zoo) if entries is None else _write(app, zoo, entries)
+        except RegistryError as error:
+            warn(f"fxgraph_zoo, {name}: {error}", "option")
+
+
+def _write(app: Sphinx, zoo: Zoo, entries: Sequence[Entry]) -> list[Page]:
+    folder = Path(app.srcdir, zoo.folder)
+    text = _template(app, zoo)
+    suffix = ".md" if zoo.template.removesuffix(".jinja").removesuffix(".j2").endswith(".md") else ".rst"
+    environment = jinja2.sandbox.SandboxedEnvironment(keep_trailing_newline=True, undefined=jinja2.StrictUndefined)
+    compiled = functools.cache(environment.from_string)  # most models share their templates
+    pages, kept = [], set()
+    for entry, stem in zip(entries, _stems(entries), strict=True):
+        path = folder / f"{stem}{suffix}"
+        kept.add(path.name)
+        values = _values(compiled, zoo, entry)
+        pages.append(Page(values["plain_title"], f"{Path(zoo.folder).as_posix()}/{stem}", values["graph"]))
+        if path.exists() and _owner(path) is None:  # someone has written a page of their own
+            continue
+        try:
+            body = compiled(text).render(values)
+        except jinja2.TemplateError as error:
+            raise RegistryError(f"template: {error}") from None
+        _put(path, f"{_mark(zoo.name, suffix)}\n\n{body.rstrip()}\n")
+    _remove(folder, kept, zoo.name)
+    return pages
+
+
+def _there(app: Sphinx, zoo: Zoo) -> list[Page]:
+    """The pages of an earlier build, where nobody knows now which there should be."""
+    paths = sorted(Path(app.srcdir, zoo.folder).glob("*"))
+    stems = [path.stem for path in paths if path.suffix in (".rst", ".md") and _owner(path) == zoo.name]
+    folder = Path(zoo.folder).as_posix()
+    return [Page(stem, f"{folder}/{stem}", f"{zoo.name}-{stem}") for stem in stems]
+
+
+def _template(app: Sphinx, zoo: Zoo) -> str:
+    if not zoo.template:
+        return TEMPLATE
+    try:
+        return Path(app.confdir, zoo.template).read_text(encoding="utf-8")
+    except (OSError, UnicodeError) as error:
+        raise RegistryError(f"template: {error}") from None
+
+
+def _values(compiled: Callable[[str], jinja2.Template], zoo: Zoo, entry: Entry) -> dict[str, Any]:
+    """What a template can use."""
+    target = str(entry.fields.get("target") or zoo.target)
+    fields = {"name": entry.name, "entry": dict(entry.fields)}
+    try:
+        target = compiled(target).render(fields).replace("{name}", entry.name)
+    except jinja2.TemplateError as error:
+        raise RegistryError(f"target: {error}") from None
+    options: dict[str, Any] = {}
+    for pattern, given in (zoo.options or {}).items():
+        if fnmatch.fnmatchcase(entry.name, pattern):
+            options |= given
+    own = entry.fields.get("options", {})
+    options |= own if isinstance(own, Mapping) else {}
+    options |= {"inputs": entry.fields["inputs"]} if "inputs" in entry.fields else {}
+    graph = str(options.pop("name", "") or f"{zoo.name}-{entry.name}")
+    title = str(entry.fields.get("title") or entry.name)
+    return {
+        **fields,
+        "zoo": zoo.name,
+        "plain_title": title,
+        "title": re.sub(r"([\\*`|]|_(?![A-Za-z0-9]))", r"\\\1", title),
+        "target": target,
+        "options": options,
+        "graph": graph,
+    }
+
+
+def _stems(entries: Sequence[Entry]) -> Iterator[str]:
+    """File names without suffix, no two alike, also where upper and lower case are one."""
+    taken: set[str] = set()
+    for entry in entries:
+        stem = re.sub(r"[^A-Za-z0-9._-]+", "-", entry.name).strip("-.") or "model"
+        free, number = stem, 1
+        while free.lower() in taken:
+            number += 1
+            free = f"{stem}-{number}"
+        taken.add(free.lower())
+        yield free
+
+
+def _mark(zoo: str, suffix: str) -> str:
+    return f'{"%" if suffix == ".md" else ".."} {_MARK} "{zoo}"'
+
+
+def _owner(path: Path) -> str | None:
+    """The zoo that a page was written for; None for a page that was not."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            found = _MARKED.match(file.readline())
+    except (OSError, UnicodeError):
+        return None
+    return found[1] if found else None
+
+
+def _put(path: Path, text: str) -> None:
+    """Write a page, if it does not say so already: Sphinx reads a file again when its time has changed."""
+    data = text.encode()
+    if path.exists() and path.read_bytes().replace(b"\r\n", b"\n") == data:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+
+
+def _remove(folder: Path, kept: set[str], zoo: str) -> None:
+    for path in sorted(folder.glob("*")) if folder.is_dir() else ():
+        if path.suffix in (".rst", ".md") and path.name not in kept and _owner(path) == zoo:
+            path.unlink()

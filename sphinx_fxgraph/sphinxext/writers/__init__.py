@@ -1,0 +1,1 @@
+"""Placeholders resolved and written, in each format with what it knows."""

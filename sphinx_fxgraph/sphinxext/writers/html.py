@@ -1,0 +1,119 @@
+"""The HTML of a graph: inline SVG, in e-books an image; style sheet and script on the pages that need them."""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import json
+import posixpath
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from docutils import nodes
+
+from sphinx_fxgraph.render import document, legend, summary
+from sphinx_fxgraph.render import drawing as compose
+from sphinx_fxgraph.render.dot import model as classic
+from sphinx_fxgraph.render.heat import Shares, scale
+from sphinx_fxgraph.sphinxext.assets import write
+from sphinx_fxgraph.sphinxext.build.state import look_of
+from sphinx_fxgraph.sphinxext.domain import fx_domain
+from sphinx_fxgraph.sphinxext.nodes import fxgraph, fxgraph_tables
+from sphinx_fxgraph.sphinxext.writers.resolve import dot_name
+from sphinx_fxgraph.sphinxext.writers.static_image import print_svg
+from sphinx_fxgraph.text.ids import ids
+from sphinx_fxgraph.view.options import COLOURS
+
+if TYPE_CHECKING:
+    from sphinx.builders.html import StandaloneHTMLBuilder
+    from sphinx.writers.html5 import HTML5Translator
+
+_MOST_INLINE = 64_000
+"""Characters of data in a page."""
+
+
+def visit_fxgraph(writer: HTML5Translator, node: fxgraph) -> None:
+    """The drawing."""
+    builder: StandaloneHTMLBuilder = writer.builder
+    run = fx_domain(builder.env).run
+    (job,) = run.jobs(node["spec"], look_of(node["look"]))
+    description = node["alt"] or summary.describe(job.record)
+    remark = compose.remark(job)
+    beside = f'<p class="fxg-remark">{html.escape(remark)}</p>\n' if remark else ""
+    if builder.name == "epub":  # its manifest cannot declare inline SVG
+        name = f"fxgraph-{node['figure']}.svg"
+        write(Path(builder.outdir, builder.imagedir, name), print_svg(run, node))
+        source = posixpath.join(builder.imgpath, quote(name))
+        writer.body.append(f'<img class="fxg-svg" src="{source}" alt="{html.escape(description)}" />\n{beside}')
+        raise nodes.SkipNode
+    picture = compose.scene(job)
+    shares = Shares(job.record, run.config.units, node["color"] or run.config.color)
+    dot = dot_name(run, node["spec"])
+    write(Path(builder.outdir, "_downloads", dot), classic.source(job.record))
+    verdict = job.record.verdict.kind if job.record.verdict else ""
+    data = {"data-model": node["target"], "data-tracer": job.record.tracer, "data-verdict": verdict}
+    if node["height"]:
+        data["data-height"] = node["height"]
+    data["data-figure"] = node["prefix"]
+    compared = run.compared.get(node["spec"])
+    rows = node["rows"] and (True if compared is None else compared.paths)
+    insides = compose.insides(job)
+    inline = _inline(builder, insides, node, data, shares, rows is True)
+    writer.body.append(writer.starttag(node, "div", "", CLASS="fxg-graph", **data))
+    drawing = document.page_svg(
+        picture,
+        figure=node["prefix"],
+        title=node["target"],
+        description=description,
+        shares=shares,
+        rows=rows,
+    )
+    explained = _legend(picture, insides, shares) if node["legend"] else ""
+    writer.body.append(f'<div class="fxg-view">{drawing}</div>{inline}{explained}</div>\n{beside}')
+    _tell_tables(writer.document, node, ids(drawing))
+    raise nodes.SkipNode
+
+
+def _legend(picture: compose.Frame, insides: Mapping[str, compose.Inside], shares: Shares) -> str:
+    """What the colours of boxes mean: kinds, or the shades of shares."""
+    if shares.colour == "kind":
+        return legend.html_list(picture, (inside.picture for inside in insides.values()))
+    swatches = (f'<span class="fxg-swatch fxg-share-{number}">{html.escape(text)}</span>' for number, text in scale())
+    return f'<p class="fxg-shades">Share of all {COLOURS[shares.colour]}: {" ".join(swatches)}</p>'
+
+
+def _inline(
+    builder: StandaloneHTMLBuilder,
+    insides: Mapping[str, compose.Inside],
+    node: fxgraph,
+    data: dict[str, str],
+    shares: Shares,
+    rows: bool,
+) -> str:
+    """What the viewer opens closed modules with: in the page if it is small, else as a script that it loads.
+
+    A script and not a JSON file, since pages are also read from disk, where a script may not fetch.
+    """
+    if not insides:
+        return ""
+    found = {
+        name: document.inside_svg(inside, figure=node["prefix"], shares=shares.inside(name), rows=rows)
+        for name, inside in insides.items()
+    }
+    content = json.dumps(found, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
+    if len(content) <= _MOST_INLINE:
+        return f'<script type="application/json" class="fxg-insides">{content}</script>'
+    name = f"{node['prefix']}-{hashlib.sha256(content.encode()).hexdigest()[:8]}.js"
+    script = f"(globalThis.fxgraphInsides ??= {{}})[{json.dumps(name)}] = {content};\n"
+    write(Path(builder.outdir, "_static", "fxgraph", name), script)
+    data["data-insides"] = posixpath.normpath(posixpath.join(builder.imgpath, "..", "_static", "fxgraph", quote(name)))
+    return ""
+
+
+def _tell_tables(document: nodes.document, node: fxgraph, drawn: frozenset[str]) -> None:
+    """Let the tables know what the drawing shows, which they lead to."""
+    for tables in document.findall(fxgraph_tables):
+        if tables["figure"] == node["figure"]:
+            tables["drawn"] = drawn

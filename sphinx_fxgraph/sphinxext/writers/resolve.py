@@ -1,0 +1,138 @@
+"""Before references are resolved: the places that directives left are filled with what has been captured."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from docutils import nodes
+from sphinx import addnodes
+
+from sphinx_fxgraph.record.model import Record, join
+from sphinx_fxgraph.render import summary
+from sphinx_fxgraph.sphinxext import failure
+from sphinx_fxgraph.sphinxext.build import differences
+from sphinx_fxgraph.sphinxext.build.state import Run, look_of
+from sphinx_fxgraph.sphinxext.domain import fx_domain
+from sphinx_fxgraph.sphinxext.nodes import fxgraph, fxgraph_rows, fxgraph_tables
+from sphinx_fxgraph.sphinxext.writers import changes_table, stage_table, static_image, tables
+from sphinx_fxgraph.tables import stages
+from sphinx_fxgraph.tables.columns import COLUMNS
+from sphinx_fxgraph.text.ids import anchor
+from sphinx_fxgraph.view.dims import named
+
+if TYPE_CHECKING:
+    from sphinx.environment import BuildEnvironment
+
+
+def fill(document: nodes.document, env: BuildEnvironment) -> None:
+    """Fill the places of one page.
+
+    HTML gets the drawing and linked tables; every other format a picture of it or an outline, and plain tables.
+    """
+    run = fx_domain(env).run
+    taken = {name for node in document.findall(nodes.Element) for name in node["ids"]}
+    for place in list(document.findall(fxgraph)):
+        place["look"] = differences.look(run, place["spec"], place["look"])
+        place["prefix"] = _prefix(run, place, taken)
+        _fill_figure(env, place)
+    for behind in list(document.findall(fxgraph_tables)):
+        behind["look"] = differences.look(run, behind["spec"], behind["look"])
+        behind["prefix"] = _prefix(run, behind, taken)
+        _fill_behind(run, behind)
+
+
+def _prefix(run: Run, place: nodes.Element, taken: set[str]) -> str:
+    """What the ids of a figure's nodes start with: its own id, unless that makes one that the page has already.
+
+    The second figure of a model called ``net`` is ``net-2``, and so is the third layer in the first, if that is a
+    `Sequential`.
+    """
+    figure: str = place["figure"]
+    near = {name for name in taken if name.startswith(f"{figure}-")}
+    record = run.record(place["spec"]) if near and run.shows else None
+    if record and record.root:
+        return figure + "-" * any(anchor(figure, join(path, node.name)) in near for path, _, node in record.walk())
+    return figure
+
+
+def _fill_figure(env: BuildEnvironment, place: fxgraph) -> None:
+    run = fx_domain(env).run
+    figure = place.parent
+    assert isinstance(figure, nodes.figure)
+    if not figure["ids"]:  # without a caption the place had the id, so that the figure was not counted
+        figure["ids"], place["ids"] = place["ids"], []
+        figure["names"], place["names"] = place["names"], []
+    record = run.record(place["spec"]) if run.shows else None
+    drawn = _is_drawn(run, place)
+    if drawn and not _is_html(run):
+        first, *others = static_image.put(env, place)
+        place.replace_self(first)
+        figure.parent.insert(figure.parent.index(figure) + 1, others)
+    elif not drawn:
+        static_image.tell(run)
+        place.replace_self(nodes.paragraph("", "", nodes.literal(place["target"], place["target"])))
+    if record is None:
+        return
+    compared = run.compared.get(place["spec"])
+    shown = named(record, place["look"].get("dims", ()))
+    told = compared.facts if compared else " · ".join(summary.facts(shown, run.config.units))
+    facts = nodes.paragraph("", told, classes=["fxg-facts"])
+    if drawn and _is_html(run) and getattr(run.builder, "download_support", False):
+        name = dot_name(run, place["spec"])
+        facts += nodes.Text(" · ")
+        facts += addnodes.download_reference("", "DOT", filename=name, reftarget=name, classes=["fxg-dot"])
+    if facts.children:
+        figure += nodes.legend("", facts)
+
+
+def _fill_behind(run: Run, behind: fxgraph_tables) -> None:
+    record = run.record(behind["spec"]) if run.shows else None
+    if record is None:
+        behind.parent.remove(behind)
+        return
+    record = named(record, behind["look"].get("dims", ()))
+    told: list[nodes.Node] = []
+    if not _is_drawn(run, behind):
+        told += _outline(record)
+    if record.failure:
+        told.append(failure.block(record.failure))
+        if record.root:  # a partial graph does not show the modules that were not reached
+            told += _outline(dataclasses.replace(record, root="", bodies={}))
+    columns = COLUMNS if behind["table"] is None else behind["table"]
+    compared = run.compared.get(behind["spec"])
+    rows = stages.stages(record) if behind["stages"] and not compared else []
+    if rows and _is_html(run):
+        behind += stage_table.table(rows, run.config.units, behind["prefix"])
+    elif rows:
+        told.append(stage_table.table(rows, run.config.units))
+    if columns and _is_html(run):
+        if compared and compared.difference.changes:
+            changes = changes_table.html_table(compared.difference, behind["prefix"])
+            behind += fxgraph_rows("", changes, rows=len(compared.difference.changes))
+        elif not compared and (table := tables.html_table(record, columns)):
+            behind += fxgraph_rows("", table, rows=sum(len(group.rows) for group in table["groups"]))
+    elif columns and compared:
+        told += changes_table.plain_table(compared.difference)
+    elif columns:
+        told += tables.plain_tables(record, columns, run.config.units)
+    behind.parent.replace(behind, [*told, behind] if behind.children else told)
+
+
+def _outline(record: Record) -> list[nodes.Node]:
+    outline = summary.outline(record).rstrip()
+    return [nodes.literal_block(outline, outline, language="none", classes=["fxg-outline"])] if outline else []
+
+
+def _is_drawn(run: Run, place: nodes.Element) -> bool:
+    """Whether a place shows the drawing, or a picture of it."""
+    return bool(_is_html(run) or static_image.suffix(run)) and run.draws(place["spec"], look_of(place["look"]))
+
+
+def _is_html(run: Run) -> bool:
+    return run.builder.format == "html"
+
+
+def dot_name(run: Run, key: str) -> str:
+    """The classic DOT of a model, within the downloads."""
+    return f"fxgraph/{run.specs[key].label}-{key[:8]}.dot"

@@ -1,1 +1,0 @@
-"""When pages are written: places are filled, in each format with what it knows."""

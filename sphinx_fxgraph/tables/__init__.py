@@ -1,0 +1,1 @@
+"""Node tables and stage tables as rows, columns and HTML."""

@@ -1,0 +1,1 @@
+"""Numbers, shapes and ids as text."""

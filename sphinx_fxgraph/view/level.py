@@ -1,0 +1,84 @@
+"""The parts of a level: boxes, and edges between their ports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sphinx_fxgraph.record.model import Node, TensorMeta
+from sphinx_fxgraph.view.simplified import Run
+
+BOUNDARY = -1
+"""Index of the level itself where an edge starts at one of its inputs or ends at one of its outputs."""
+
+
+@dataclass(frozen=True, eq=False)
+class Box:
+    """One thing in a level: a node of the body, open if it shows the level of its own body inside."""
+
+    node: Node
+    tensors: tuple[TensorMeta, ...]
+    """The tensors in its results: all that a closed box says of its inside."""
+    inner: Level | None = None
+    run: Run | None = None
+    chips: tuple[str, ...] = ()
+    """Names of side inputs that have no edge."""
+    weight: int = 1
+    """How many operators it stands for, be it open or closed."""
+    names: tuple[str, ...] = ()
+    """Of all nodes of the record that it stands for: those of a run, those of a stretch of operators."""
+
+
+@dataclass(frozen=True)
+class Port:
+    """One end of an edge: output or pin ``number`` of box ``box``."""
+
+    box: int
+    number: int = 0
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A value on its way."""
+
+    tail: Port
+    head: Port
+    weak: bool = False
+    """One of its ends holds no tensor."""
+    spine: bool = False
+    """It is part of the level's main path."""
+    tensors: tuple[TensorMeta, ...] = ()
+    """What flows, where no box says so."""
+
+
+@dataclass(frozen=True)
+class Rail:
+    """One bus beside the boxes for a source with many consumers further down."""
+
+    tail: Port
+    heads: tuple[Port, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """A body as boxes in execution order and the edges between them."""
+
+    body: str
+    boxes: tuple[Box, ...]
+    edges: tuple[Edge, ...]
+    names: tuple[str, ...]
+    """What enters at each pin."""
+    pins: tuple[int, ...]
+    """The pin at which each input of the body enters."""
+    outputs: int
+    main_input: int = 0
+    main_output: int = 0
+    rails: tuple[Rail, ...] = ()
+
+    @property
+    def inputs(self) -> int:
+        """How many pins it has."""
+        return len(self.names)
+
+    def spine(self) -> tuple[Edge, ...]:
+        """The edges of the main path, from its start to its end."""
+        return tuple(edge for edge in self.edges if edge.spine)

@@ -1,0 +1,181 @@
+"""What to show: a record becomes levels of boxes and edges, still without coordinates.
+
+A level is a body drawn on its own. A box in it is an operator or a module call; an open module call holds the level of
+its own body. Equal bodies give one and the same level, so it is laid out once however often it stands in the model.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+from sphinx_fxgraph.record.model import Body, Node, Record, TensorMeta, Value
+from sphinx_fxgraph.view import clusters, nontensor, repeats, side_inputs
+from sphinx_fxgraph.view.expansion import Key, opened
+from sphinx_fxgraph.view.level import BOUNDARY, Box, Edge, Level, Port
+from sphinx_fxgraph.view.main_path import with_spine
+from sphinx_fxgraph.view.options import Look
+from sphinx_fxgraph.view.simplified import GROUP, Shown
+
+
+def root_level(record: Record, look: Look) -> Level:
+    """The level of the whole model as ``look`` shows it, with the levels of all open modules in it."""
+    shown = simplified(record, look)
+    return _Builder(shown, opened(shown, look)).level(shown.record.root, (), ())
+
+
+def closed_levels(record: Record, look: Look) -> dict[str, Level]:
+    """The levels that can still be opened: of every body that the picture of the whole model shows closed.
+
+    In each of them everything is closed.
+    """
+    shown = simplified(record, look)
+    todo = list(_closed(_Builder(shown, opened(shown, look)).level(shown.record.root, (), ())))
+    builder = _Builder(shown, frozenset())
+    found: dict[str, Level] = {}
+    while todo:
+        name = todo.pop()
+        if name not in found:
+            found[name] = builder.level(name, (), [0] * len(shown.record.bodies[name].inputs))
+            todo += _closed(found[name])
+    return dict(sorted(found.items()))
+
+
+def _closed(level: Level) -> Iterator[str]:
+    for box in level.boxes:
+        if box.inner:
+            yield from _closed(box.inner)
+        elif box.node.body:
+            yield box.node.body
+
+
+def simplified(record: Record, look: Look) -> Shown:
+    """The record as ``look`` shows it."""
+    shown = nontensor.simplify(Shown(record), look.nontensor)
+    if look.fold != "off":
+        shown = repeats.fold(shown, loose=look.fold == "loose")
+    return clusters.cluster(shown)
+
+
+class _Builder:
+    def __init__(self, shown: Shown, opened: frozenset[Key]) -> None:
+        self.shown = shown
+        self.record = shown.record
+        self.opened = opened
+        self.weights: dict[str, int] = {}
+        """How many operators run in a body."""
+        self.built: dict[tuple[str, tuple[Level | None, ...]], Level] = {}
+
+    def level(self, name: str, key: Key, ages: Sequence[int]) -> Level:
+        """The level of body ``name``, called at ``key``; equal levels are one object.
+
+        ``ages`` tells of each input how late its first caller made it.
+        """
+        body = self.record.bodies[name]
+        order = {node.name: index for index, node in enumerate(body.nodes)}
+        inner: list[Level | None] = []
+        for node in body.nodes:
+            if (*key, node.name) in self.opened:
+                made = [order.get(value.node, BOUNDARY) for value in node.inputs]
+                inner.append(self.level(node.body, (*key, node.name), made))
+            else:
+                inner.append(None)
+        built = (name, tuple(inner))
+        if built not in self.built:
+            self.built[built] = self._build(name, inner, order, ages)
+        return self.built[built]
+
+    def _build(self, name: str, inner: Sequence[Level | None], order: Mapping[str, int], ages: Sequence[int]) -> Level:
+        body = self.record.bodies[name]
+        boxes = tuple(self._box(body, name, node, level) for node, level in zip(body.nodes, inner, strict=True))
+        edges = self._edges(body, boxes, order)
+        pins, edges = _pins(len(body.inputs), edges)
+        level = Level(
+            body=name,
+            boxes=boxes,
+            edges=edges,
+            names=tuple(
+                ", ".join(body.inputs[k].name for k, pin in enumerate(pins) if pin == p)
+                for p in range(max(pins, default=-1) + 1)
+            ),
+            pins=pins,
+            outputs=len(body.outputs),
+        )
+        late = [max(ages[k] for k, pin in enumerate(pins) if pin == p) for p in range(level.inputs)]
+        return side_inputs.rails(side_inputs.chips(with_spine(level, late)))
+
+    def _box(self, body: Body, name: str, node: Node, inner: Level | None) -> Box:
+        run = self.shown.runs.get((name, node.name))
+        results = (run.tensors if run else ()) or self._results(body, node)
+        chips = self.shown.chips.get((name, node.name), ())
+        return Box(node, results, inner, run, chips, self._weight(name, node), tuple(self._names(name, node)))
+
+    def _names(self, name: str, node: Node) -> Iterator[str]:
+        """The nodes of the record that a node stands for."""
+        if run := self.shown.runs.get((name, node.name)):
+            yield from run.names
+        elif node.op == GROUP:
+            for inner in self.record.bodies[node.body].nodes:
+                yield from self._names(node.body, inner)
+        else:
+            yield node.name
+
+    def _weight(self, name: str, node: Node) -> int:
+        run = self.shown.runs.get((name, node.name))
+        if node.body and node.body not in self.weights:
+            inside = self.record.bodies[node.body].nodes
+            self.weights[node.body] = sum(self._weight(node.body, inner) for inner in inside)
+        return (self.weights[node.body] if node.body else 1) * (run.count if run else 1)
+
+    def _results(self, body: Body, node: Node) -> tuple[TensorMeta, ...]:
+        if not node.body:
+            return node.outputs
+        count = len(self.record.bodies[node.body].outputs)
+        return tuple(meta for k in range(count) for meta in self.record.metas(body, Value(node.name, k)))
+
+    def _edges(self, body: Body, boxes: Sequence[Box], order: Mapping[str, int]) -> tuple[Edge, ...]:
+        """One edge for each pair of ends; it is weak if no value on it has a tensor at both ends."""
+        values: dict[tuple[Port, Port], list[tuple[Value, bool]]] = defaultdict(list)
+
+        def tail(value: Value) -> Port:
+            if not value.node:
+                return Port(BOUNDARY, value.output)
+            box = order[value.node]
+            return Port(box, value.output if boxes[box].inner else 0)
+
+        for index, box in enumerate(boxes):
+            takes = box.node.op == "output" or bool(box.tensors)
+            for number, value in enumerate(box.node.inputs):
+                head = Port(index, box.inner.pins[number] if box.inner else 0)
+                values[tail(value), head].append((value, takes))
+        for number, value in enumerate(body.outputs):
+            values[tail(value), Port(BOUNDARY, number)].append((value, True))
+        edges = []
+        for (start, end), carried in values.items():
+            strong = [value for value, takes in carried if takes and self.record.metas(body, value)]
+            edges.append(Edge(start, end, weak=not strong, tensors=self._unsaid(body, boxes, start, strong)))
+        return tuple(edges)
+
+    def _unsaid(self, body: Body, boxes: Sequence[Box], tail: Port, values: Sequence[Value]) -> tuple[TensorMeta, ...]:
+        """The tensors on an edge, where no box says so: those out of a closed module that has several results."""
+        box = None if tail.box == BOUNDARY else boxes[tail.box]
+        if box is None or box.inner or not box.node.body or len(box.tensors) < 2:
+            return ()
+        return tuple(meta for value in values for meta in self.record.metas(body, value))
+
+
+def _pins(count: int, edges: tuple[Edge, ...]) -> tuple[tuple[int, ...], tuple[Edge, ...]]:
+    """Inputs that go to the very same places enter by one pin: all the maps that a dense layer concatenates.
+
+    Returns:
+        The pin of each input, and the edges from pins instead of from inputs.
+    """
+    uses = [frozenset((edge.head, edge.weak) for edge in edges if edge.tail == Port(BOUNDARY, k)) for k in range(count)]
+    numbers: dict[object, int] = {}
+    pins = tuple(numbers.setdefault(use, len(numbers)) for use in uses)
+    renamed = (
+        dataclasses.replace(edge, tail=Port(BOUNDARY, pins[edge.tail.number])) if edge.tail.box == BOUNDARY else edge
+        for edge in edges
+    )
+    return pins, tuple(dict.fromkeys(renamed))

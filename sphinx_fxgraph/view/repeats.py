@@ -1,0 +1,210 @@
+"""Runs of equal siblings become one node.
+
+Siblings are equal if they are calls of equal bodies or equal operators, and are wired alike: each takes from the one
+before what that took from the one before it, and all take the same from elsewhere. A run may have a period:
+convolution, norm, activation, and again. What one member gives to anything outside the run keeps it out of the fold,
+except for the last, since the drawing would otherwise tell less than the truth.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Hashable, Mapping, Sequence
+
+from sphinx_fxgraph.record.model import Body, Dim, Node, Record, TensorMeta, Value
+from sphinx_fxgraph.view.clusters import group, rewired, uses
+from sphinx_fxgraph.view.simplified import Run, Shown
+from sphinx_fxgraph.view.structural_hash import Likeness
+
+FEWEST = 3
+"""Shorter runs are not folded."""
+LONGEST_PERIOD = 64
+_SELECTS = ("getitem", "select", "narrow")
+"""Operators that pick a step of a sequence: in a loop over time their index counts up."""
+
+
+def fold(shown: Shown, *, loose: bool = False) -> Shown:
+    """Fold every body, also the periods that folding itself makes bodies of."""
+    record, runs = shown.record, dict(shown.runs)
+    bodies, todo = dict(record.bodies), list(record.bodies)
+    likeness = Likeness(record, loose=loose)
+    while todo:
+        name = todo.pop()
+        folder = _Folder(dataclasses.replace(record, bodies=bodies), name, likeness, loose=loose)
+        body, made = folder.folded()
+        bodies[name] = body
+        bodies |= made
+        runs |= {(name, node): run for node, run in folder.runs.items()}
+        # A period is shorter than the stretch it was found in, so this ends.
+        todo += made
+    return dataclasses.replace(shown, record=dataclasses.replace(record, bodies=bodies), runs=runs)
+
+
+class _Folder:
+    def __init__(self, record: Record, name: str, likeness: Likeness, *, loose: bool) -> None:
+        self.record, self.name, self.body, self.loose = record, name, record.bodies[name], loose
+        self.nodes = self.body.nodes
+        self.index = {node.name: number for number, node in enumerate(self.nodes)}
+        numbers: dict[Hashable, int] = {}
+        self.keys = [numbers.setdefault(likeness.key(node), len(numbers)) for node in self.nodes]
+        self.used = uses(self.body)
+        """By name of a node: who takes its results."""
+        self.returned = {value.node for value in self.body.outputs}
+        self.runs: dict[str, Run] = {}
+
+    def folded(self) -> tuple[Body, dict[str, Body]]:
+        """The body with its runs folded, and the bodies of their periods."""
+        nodes: list[Node] = []
+        made: dict[str, Body] = {}
+        renamed: dict[Value, Value] = {}
+        at = 0
+        while at < len(self.nodes):
+            period, count = self._run(at)
+            first = self.nodes[at]
+            if count < FEWEST:
+                nodes.append(first)
+                at += 1
+                continue
+            members = [self.nodes[at + k * period : at + (k + 1) * period] for k in range(count)]
+            members[0] = tuple(map(_alive, members[0], zip(*members, strict=True)))
+            if period == 1:
+                node = members[0][0]
+                for member in members[1:]:
+                    outputs = len(self.record.bodies[first.body].outputs) if first.body else 1
+                    renamed |= {Value(member[0].name, k): Value(first.name, k) for k in range(outputs)}
+            else:
+                name = f"{self.name}/{first.name}+{period}"
+                made[name], node, values = group(self.record, self.body, name, members, self.used)
+                renamed |= values
+            nodes.append(node)
+            results = [self._results(member[-1]) for member in members] if self.loose else []
+            names = tuple(each.name for member in members for each in member)
+            self.runs[node.name] = Run(count, members[-1][0].name, _weights(members), _spread(results), names)
+            at += period * count
+        return (rewired(self.body, nodes, renamed) if self.runs else self.body), made
+
+    def _users(self, node: Node) -> list[int]:
+        """Which nodes of the body take what a node gives."""
+        return [self.index[user] for user, _ in self.used.get(node.name, ()) if user]
+
+    def _results(self, node: Node) -> tuple[TensorMeta, ...]:
+        outputs = len(self.record.bodies[node.body].outputs) if node.body else 1
+        return tuple(meta for k in range(outputs) for meta in self.record.metas(self.body, Value(node.name, k)))
+
+    def _run(self, at: int) -> tuple[int, int]:
+        """The period and the count of the run at ``at`` that covers most; the shorter period if two cover the same."""
+        best = (1, 1)
+        for period in range(1, min(LONGEST_PERIOD, (len(self.keys) - at) // FEWEST) + 1):
+            if self.keys[at] != self.keys[at + period] or (best[1] > 1 and not period % best[0]):
+                continue
+            keys = self.keys[at : at + period]
+            if keys != self.keys[at + period : at + 2 * period]:
+                continue
+            count = self._count(at, period, keys)
+            if count >= FEWEST and count * period > best[0] * best[1]:
+                best = (period, count)
+        return best
+
+    def _count(self, at: int, period: int, keys: Sequence[int]) -> int:
+        count = 1
+        pattern: tuple[object, ...] | None = None
+        while self.keys[at + count * period : at + (count + 1) * period] == keys:
+            wiring = self._wiring(at, period, count)
+            if pattern is None:
+                if not (self.loose or self._starts(at, period, wiring)):
+                    break
+                pattern = wiring
+            if not self.loose and wiring != pattern:
+                break
+            count += 1
+        chained = any(isinstance(place, tuple) and place[0] == "before" for place in pattern or ())
+        while count >= FEWEST and not (self.loose or self._closed(at, period, count, chained=chained)):
+            count -= 1
+        return count
+
+    def _wiring(self, at: int, period: int, member: int) -> tuple[object, ...]:
+        """Where each input of a member comes from: from inside it, from the member before, or from elsewhere."""
+        start = at + member * period
+        found: list[object] = []
+        for node in self.nodes[start : start + period]:
+            names = {}
+            for value in node.inputs:
+                where = self.index.get(value.node, -1)
+                if where >= start:
+                    place: object = ("inside", where - start, value.output)
+                elif member and start - period <= where:
+                    place = ("before", where - start + period, value.output)
+                else:
+                    place = ("elsewhere", value)
+                names[value.node] = place
+                found.append(place)
+            if not node.body and node.op.startswith("call_"):
+                found.append(_constants(node, names))
+        return tuple(found)
+
+    def _starts(self, at: int, period: int, wiring: tuple[object, ...]) -> bool:
+        """Whether the first member is wired as the second, but that it takes from elsewhere what that takes from it."""
+        first = self._wiring(at, period, 0)
+        if len(first) != len(wiring):
+            return False
+        taken: dict[object, object] = {}
+        for one, two in zip(first, wiring, strict=True):
+            if isinstance(two, tuple) and two[0] == "before":
+                if not (isinstance(one, tuple) and one[0] == "elsewhere") or taken.setdefault(two, one) != one:
+                    return False
+            elif one != two:
+                return False
+        # Side by side, only modules fold: three projections of one tensor are three things with names of their own.
+        return bool(taken) or (period == 1 and bool(self.nodes[at].body))
+
+    def _closed(self, at: int, period: int, count: int, *, chained: bool) -> bool:
+        """Whether nothing outside the run but a result takes from a member that is not the last."""
+        end = at + count * period
+        last = end - period if chained else end
+        users = {node.name: self._users(node) for node in self.nodes[at:end]}
+        outside = [user for node in self.nodes[at:last] for user in users[node.name] if not at <= user < end]
+        if not chained:
+            # Side by side they all go to the same place.
+            alike = len({tuple(found) for found in users.values()}) == 1
+            return alike and not self.returned & users.keys()
+        return all(self.nodes[user].op == "output" for user in outside)
+
+
+def _spread(results: Sequence[tuple[TensorMeta, ...]]) -> tuple[TensorMeta, ...]:
+    """The results of a loose run as one: where a size differs, from the smallest to the largest, ``64…512``."""
+    if len(set(results)) < 2 or len({(len(metas), *(len(meta.shape) for meta in metas)) for metas in results}) > 1:
+        return ()
+
+    def dim(sizes: tuple[Dim, ...]) -> Dim:
+        numbers = [size for size in sizes if isinstance(size, int)]
+        return sizes[0] if len(set(sizes)) == 1 else f"{min(numbers)}…{max(numbers)}" if numbers else "…"
+
+    return tuple(
+        dataclasses.replace(
+            same[0], shape=tuple(dim(sizes) for sizes in zip(*(meta.shape for meta in same), strict=True))
+        )
+        for same in zip(*results, strict=True)
+    )
+
+
+def _alive(first: Node, alike: Sequence[Node]) -> Node:
+    """A node that is drawn for others; it is dead only if all of them are."""
+    if all("dead" in node.marks for node in alike):
+        return first
+    return dataclasses.replace(first, marks=tuple(mark for mark in first.marks if mark != "dead"))
+
+
+def _constants(node: Node, names: Mapping[str, object]) -> str:
+    """The arguments with the names of tensors taken out, and of an operator that picks a step the step too."""
+    text = f"{node.args}; {node.kwargs}"
+    if node.kind in _SELECTS:
+        return re.sub(r"-?\d+", "#", re.sub(r"[A-Za-z_][\w.@]*", "%", text))
+    return re.sub(r"[A-Za-z_][\w.@]*", lambda word: "%" if word[0] in names else word[0], text)
+
+
+def _weights(members: Sequence[Sequence[Node]]) -> str:
+    targets = [tuple(node.target for node in member if node.op == "call_module") for member in members]
+    if not targets[0] or not any(node.parameters or node.body for node in members[0]):
+        return ""
+    return "same" if len(set(targets)) == 1 else "own"

@@ -1,0 +1,72 @@
+"""What is not on the main path and would crowd it: chips and rails instead of long edges.
+
+A side input with many consumers (a mask, a rotary table, a parameter) keeps its edge to the first of them and is named
+in a chip at the others. In a level that is one column with many skips, each source of skips gets a rail beside the
+column.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+
+from sphinx_fxgraph.view.level import BOUNDARY, Edge, Level, Port, Rail
+
+_MOST_EDGES = 3
+"""A side input with more consumers than that gets chips."""
+_SKIPS_PER_BOX = 2
+"""A column with more skips than that a box gets rails."""
+_SHORTEST_COLUMN = 4
+
+
+def chips(level: Level) -> Level:
+    """Side inputs with many consumers as chips."""
+    main = _reached_by_spine(level)
+    consumers: dict[Port, list[Edge]] = defaultdict(list)
+    for edge in level.edges:
+        side = edge.tail.number != level.main_input if edge.tail.box == BOUNDARY else edge.tail.box not in main
+        if side and edge.head.box != BOUNDARY:
+            consumers[edge.tail].append(edge)
+    named: dict[int, list[str]] = defaultdict(list)
+    gone = set()
+    for tail, edges in consumers.items():
+        if len(edges) > _MOST_EDGES:
+            name = level.names[tail.number] if tail.box == BOUNDARY else level.boxes[tail.box].node.name
+            for edge in sorted(edges, key=lambda edge: edge.head.box)[1:]:
+                named[edge.head.box].append(name)
+                gone.add(edge)
+    boxes = (
+        dataclasses.replace(box, chips=(*box.chips, *dict.fromkeys(named[index]))) if index in named else box
+        for index, box in enumerate(level.boxes)
+    )
+    return dataclasses.replace(level, boxes=tuple(boxes), edges=tuple(edge for edge in level.edges if edge not in gone))
+
+
+def _reached_by_spine(level: Level) -> set[int]:
+    """The boxes that the main path leads to or goes through, and what follows from them."""
+    spine = level.spine()
+    found = {edge.head.box for edge in spine} | {edge.tail.box for edge in spine}
+    for edge in sorted(level.edges, key=lambda edge: edge.tail.box):
+        from_main = edge.tail.number == level.main_input if edge.tail.box == BOUNDARY else edge.tail.box in found
+        if from_main and not edge.weak:
+            found.add(edge.head.box)
+    return found
+
+
+def rails(level: Level) -> Level:
+    """The skips of a single column as rails."""
+    column = {port.box for edge in level.spine() for port in (edge.tail, edge.head)}
+    skips = [edge for edge in level.edges if not edge.spine and not edge.weak]
+    boxes = len(column - {BOUNDARY})
+    if boxes < _SHORTEST_COLUMN or len(skips) <= _SKIPS_PER_BOX * boxes:
+        return level
+    if any(edge.head.box == BOUNDARY or not {edge.tail.box, edge.head.box} <= column for edge in skips):
+        return level
+    heads: dict[Port, list[Port]] = defaultdict(list)
+    for edge in skips:
+        heads[edge.tail].append(edge.head)
+    return dataclasses.replace(
+        level,
+        edges=tuple(edge for edge in level.edges if edge.spine or edge.weak),
+        rails=tuple(Rail(tail, tuple(ends)) for tail, ends in heads.items()),
+    )

@@ -1,0 +1,42 @@
+"""What of a record is shown: the record as a look simplifies it, still without levels or coordinates.
+
+Each simplification takes bodies and gives bodies: runs of equal siblings become one node, long flat stretches become
+groups, shape arithmetic becomes a remark at its consumer. What comes out is a record again, so that whatever draws a
+record draws a simplified one too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sphinx_fxgraph.record.model import Record, TensorMeta
+
+GROUP = "group"
+"""The opcode of a node that stands for a stretch of its body: a part of the picture, not of the model."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """Equal siblings in a row that are drawn once."""
+
+    count: int
+    last: str
+    """Name of the first node of the last one."""
+    weights: str = ""
+    """``own`` each, the ``same`` for all, or empty where there are none."""
+    tensors: tuple[TensorMeta, ...] = ()
+    """The results of members that differ in sizes, as ranges."""
+    names: tuple[str, ...] = ()
+    """Of the nodes of all members, in the body that they were folded in."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A simplified record, and what was simplified, by name of the body and the node."""
+
+    record: Record
+    runs: Mapping[tuple[str, str], Run] = field(default_factory=dict)
+    chips: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+    hidden: int = 0
+    """How many operators are not drawn at all, counted as often as they run."""

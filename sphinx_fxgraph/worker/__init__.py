@@ -1,0 +1,1 @@
+"""Captures in processes of their own: pool, server, child, sandbox, executors."""

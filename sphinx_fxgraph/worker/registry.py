@@ -1,0 +1,155 @@
+"""Registries: which models a zoo has, from a list, a file or a callable of the zoo's own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import tempfile
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sphinx_fxgraph.cache.fingerprints import SourceFinder
+from sphinx_fxgraph.record.header import Head, Source
+
+
+class RegistryError(ValueError):
+    """There is no list of models, and why."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A model of a zoo: its name, and what else its registry says."""
+
+    name: str
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What a callable gave, and what it depends on: plain data that is kept in the cache."""
+
+    models: Any
+    sources: Mapping[str, str]
+    folders: Mapping[str, Sequence[str]]
+    distributions: Mapping[str, str]
+
+    @classmethod
+    def from_json(cls, text: str | bytes | None) -> Listing | None:
+        """Read what `to_json` wrote; None for anything else."""
+        try:
+            found = cls(**json.loads(text or ""))
+            fits = all(isinstance(part, dict) for part in (found.sources, found.folders, found.distributions))
+        except (ValueError, TypeError, RecursionError):
+            return None
+        return found if fits else None
+
+    def to_json(self) -> str:
+        """The listing as text, one line a model or source."""
+        return json.dumps(vars(self), indent=0, sort_keys=True, ensure_ascii=False) + "\n"
+
+    def is_fresh(self, finder: SourceFinder) -> bool:
+        """Whether all sources are what they were, and no file has come to them or gone."""
+        sources = tuple(Source(file, digest) for file, digest in self.sources.items())
+        if finder.stale_reasons(Head(spec={}, sources=sources, distributions=self.distributions)):
+            return False
+        for folder, then in self.folders.items():
+            place = finder.locate(f"{folder}/__init__.py")
+            now = sorted(file.name for file in place.parent.glob("*.py")) if place else then
+            if now != sorted(then):
+                return False
+        return True
+
+
+def is_callable(registry: str) -> bool:
+    """Whether a text names a callable: ``torchvision.models:list_models``."""
+    return bool(re.fullmatch(r"[\w.]+:[\w.]+", registry))
+
+
+def call(registry: str, *, python: str, sys_path: Sequence[str], folder: str, seconds: float) -> Listing:
+    """Run a registry's callable in a process of its own, without network.
+
+    Raises:
+        RegistryError: it gives no list.
+    """
+    from sphinx_fxgraph.worker.process import STARTUP, command  # only where something is called
+
+    request = {"callable": registry, "sys_path": list(sys_path), "folder": folder, "seconds": seconds}
+    with tempfile.TemporaryDirectory(prefix="fxgraph-", ignore_cleanup_errors=True) as place:
+        result, output = Path(place, "models.json"), Path(place, "output")
+        try:
+            run = subprocess.run(
+                [*command(python), "--list", os.fspath(result), os.fspath(output)],
+                input=json.dumps(request).encode(),
+                capture_output=True,
+                check=False,
+                timeout=seconds + STARTUP,
+            )
+        except subprocess.TimeoutExpired:
+            raise RegistryError(f"{registry}: no list within {seconds:g} s") from None
+        except OSError as error:
+            raise RegistryError(f"{registry}: the interpreter does not start: {error.strerror or error}") from None
+        if run.returncode or not result.exists():
+            said = output.read_text(encoding="utf-8", errors="replace") if output.exists() else run.stderr.decode()
+            raise RegistryError(f"{registry}: no list: {(said.strip().splitlines() or ['it ended'])[-1]}")
+        answer = json.loads(result.read_text(encoding="utf-8"))
+    if "error" in answer:
+        raise RegistryError(f"{registry}: {answer['error']}")
+    return Listing(**answer)
+
+
+def read(path: Path) -> Any:
+    """What stands in a YAML or TOML file.
+
+    Raises:
+        RegistryError: there is none, or it cannot be read.
+    """
+    try:
+        data = path.read_bytes()
+        if path.suffix == ".toml":
+            return tomllib.loads(data.decode())
+        import yaml  # type: ignore[import-untyped] # read where there is one, so its stubs are not asked for
+
+        return yaml.safe_load(data)
+    except ImportError:
+        raise RegistryError(
+            f"{path.name}: reading YAML needs PyYAML (pip install pyyaml); TOML needs nothing"
+        ) from None
+    except Exception as error:  # noqa: BLE001 - each reader has errors of its own
+        raise RegistryError(f"{path.name}: {' '.join(str(error).split())}") from None
+
+
+def entries(found: Any) -> list[Entry]:
+    """The models in a list of names, a list of mappings with ``name``, or a mapping by name; below ``models`` or not.
+
+    Raises:
+        RegistryError: it is none of these.
+    """
+    if isinstance(found, Mapping) and set(found) == {"models"}:
+        found = found["models"]
+    if isinstance(found, Mapping):
+        found = [{"name": name, **_fields(value)} for name, value in found.items()]
+    if not isinstance(found, list | tuple):
+        raise RegistryError(f"a list of models is needed, not {type(found).__name__}")
+    models: dict[str, Entry] = {}
+    for item in found:
+        fields = {"name": item} if isinstance(item, str) else _fields(item)
+        name = fields.pop("name", None)
+        if not isinstance(name, str) or not name.strip():
+            raise RegistryError(f"a model needs a name: {item!r}")
+        models.setdefault(name, Entry(name, fields))
+    return list(models.values())
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    if value is None:
+        return {}
+    if isinstance(value, str):
+        return {"target": value}
+    if not isinstance(value, Mapping):
+        raise RegistryError(f"a name or a mapping is needed: {value!r}")
+    return {str(key): item for key, item in value.items()}
