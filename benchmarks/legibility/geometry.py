@@ -15,6 +15,11 @@ _STEPS = 32
 _AT_END = 2.5
 """How deep an edge may reach into a box that it ends at: its arrow's tip."""
 _NEAR = 3
+_CORNER = 6.0
+"""No edge ends nearer to a corner of a box."""
+_TOUCHES = 3.0
+"""An edge ends at a box, a border or another edge that is no farther away."""
+_NUMBER = re.compile(r"-?[\d.]+")
 
 Point = tuple[float, float]
 
@@ -49,6 +54,12 @@ class Level:
     parts: list[Rectangle] = field(default_factory=list)
     edges: list[list[Point]] = field(default_factory=list)
     titles: list[Rectangle] = field(default_factory=list)
+    controls: list[list[Point]] = field(default_factory=list)
+    """The corners and control points of each edge, as they stand in its path."""
+    open_parts: set[str] = field(default_factory=set)
+    """The names of the parts that are frames."""
+    around: Level | None = None
+    """The level that the frame stands in."""
 
 
 def levels(root: ET.Element) -> list[Level]:
@@ -63,17 +74,21 @@ def _read(element: ET.Element, level: Level, x: float, y: float, found: list[Lev
     for child in element:
         kinds = (child.get("class") or "").split()
         if child.tag == f"{_SVG}path" and "fxg-edge" in kinds:
-            level.edges.append([(x + px, y + py) for px, py in points(child.get("d", ""))])
+            path = child.get("d", "")
+            level.edges.append([(x + px, y + py) for px, py in points(path)])
+            numbers = [float(number) for number in _NUMBER.findall(path)]
+            level.controls.append([(x + px, y + py) for px, py in zip(numbers[::2], numbers[1::2], strict=True)])
         elif child.tag == f"{_SVG}g" and child.get("transform"):
             left, top = (float(value) for value in re.findall(r"-?[\d.]+", child.get("transform", "")))
             rectangles = [one for one in child.findall(f"{_SVG}rect") if "fxg-chip" not in (one.get("class") or "")]
             part = _outline(child, rectangles, x + left, y + top)
             level.parts.append(part)
             if any("fxg-frame" in (one.get("class") or "") for one in rectangles):
-                inner = Level(part)
+                level.open_parts.add(part.name)
+                inner = Level(part, around=level)
                 found.append(inner)
                 _read(child, inner, x + left, y + top, found)
-        elif child.tag == f"{_SVG}text" and {"fxg-title", "fxg-note"} & set(kinds):
+        elif child.tag == f"{_SVG}text" and {"fxg-title", "fxg-note", "fxg-port"} & set(kinds):
             level.titles.append(_text(child, x, y, middle="fxg-note" in kinds))
 
 
@@ -134,6 +149,12 @@ class Faults:
     """Edges through the title of a frame, or a text at an edge that stands on a box."""
     close: list[str] = field(default_factory=list)
     """Edges nearer than `_NEAR` to a box or a frame that they do not end at."""
+    corners: list[str] = field(default_factory=list)
+    """Edges that end at a corner of a box."""
+    stray: list[str] = field(default_factory=list)
+    """Ends of edges that are at no box, no other edge, and no border where an edge or a name goes on."""
+    outside: list[str] = field(default_factory=list)
+    """Control points outside the frame of their edge."""
 
 
 def faults(svg: str) -> tuple[Faults, Counter[str]]:
@@ -153,7 +174,54 @@ def faults(svg: str) -> tuple[Faults, Counter[str]]:
             found.titles += [f"{title.name} on {part.name}" for part in level.parts if part.overlaps(title)]
         for edge in level.edges:
             _check(edge, level, found)
+        _check_ends(level, found)
+        for controls in level.controls:
+            found.outside += [
+                f"{_at(point)} in {level.frame.name}" for point in controls if level.frame.depth(point) < -1
+            ]
     return found, counts
+
+
+def _at(point: Point) -> str:
+    return f"({point[0]:.0f}, {point[1]:.0f})"
+
+
+def _check_ends(level: Level, found: Faults) -> None:
+    """Check where the edges of a level begin and end."""
+    for index, edge in enumerate(level.edges):
+        for end in (edge[0], edge[-1]):
+            part = next((part for part in level.parts if abs(part.depth(end)) <= _TOUCHES), None)
+            if part:
+                if part.name not in level.open_parts and _from_corner(part, end) < _CORNER:
+                    found.corners.append(f"{_at(end)} at {part.name}")
+            elif abs(level.frame.depth(end)) <= _TOUCHES and level.around:
+                if not _goes_on(level, end):
+                    found.stray.append(f"{_at(end)} at the border of {level.frame.name}")
+            elif not any(_is_on(end, other) for other in (*level.edges[:index], *level.edges[index + 1 :])):
+                found.stray.append(f"{_at(end)} in {level.frame.name}")
+
+
+def _from_corner(part: Rectangle, end: Point) -> float:
+    x, y = end
+    across, along = min(abs(x - part.left), abs(x - part.right)), min(abs(y - part.top), abs(y - part.bottom))
+    return max(across, along)
+
+
+def _is_on(end: Point, edge: list[Point]) -> bool:
+    return any(
+        abs(end[0] - (a[0] + (b[0] - a[0]) * t)) + abs(end[1] - (a[1] + (b[1] - a[1]) * t)) <= _TOUCHES
+        for a, b in itertools.pairwise(edge)
+        for t in (0.0, 0.5, 1.0)
+    )
+
+
+def _goes_on(level: Level, end: Point) -> bool:
+    """Return whether an edge of the level around meets this end, or a text beside it names it."""
+    assert level.around is not None, "the outermost level has no border"
+    if any(_is_on(end, [edge[at], edge[at]]) for edge in level.around.edges for at in (0, -1)):
+        return True
+    near = Rectangle("", end[0] - 12, end[1] - 16, end[0] + 12, end[1] + 16)
+    return any(near.overlaps(title) for title in (*level.titles, *level.around.titles))
 
 
 def _check(edge: list[Point], level: Level, found: Faults) -> None:
