@@ -119,6 +119,7 @@ class LookOptions(TypedDict, total=False):
         fold: ``auto``, ``loose`` or ``off``.
         nontensor: ``auto``, ``show``, ``compact`` or ``hide``.
         direction: ``TB`` or ``LR``.
+        rows: ``auto`` or ``off``.
         dims: names of the dimensions of each input, or of all that have as many: ``(("N", "C", "H", "W"),)``.
     """
 
@@ -127,6 +128,7 @@ class LookOptions(TypedDict, total=False):
     fold: str
     nontensor: str
     direction: str
+    rows: str
     dims: tuple[tuple[str, ...], ...]
 
 

@@ -75,7 +75,11 @@ def picture(job: compose.Job) -> str:
 
 def rectangles(frame: compose.Frame, x: float = 0, y: float = 0) -> list[tuple[str, float, float, float, float]]:
     """Path and left, top, right, bottom of every closed box, from the corner of the picture."""
-    found = [(p.path, x + p.x, y + p.y, x + p.x + p.label.width, y + p.y + p.label.height) for p in frame.boxes]
+    found = []
+    for box in frame.boxes:
+        for drawn in box.rows or (box,):
+            left, top = (x + box.x, y + box.y + drawn.y) if box.rows else (x + box.x, y + box.y)
+            found.append((drawn.path, left, top, left + drawn.label.width, top + drawn.label.height))
     for inner in frame.frames:
         found += rectangles(inner, x + inner.x, y + inner.y)
     return found

@@ -90,7 +90,7 @@ def page_svg(job: compose.Job) -> str:
 
 
 def drawn(frame: compose.Frame) -> Iterator[str]:
-    yield from (box.path for box in frame.boxes)
+    yield from (each.path for box in frame.boxes for each in box.rows or (box,))
     for inner in frame.frames:
         yield from drawn(inner)
 

@@ -52,7 +52,7 @@ def test_a_small_picture_is_one_piece_in_the_size_of_a_display() -> None:
 
 
 def test_a_tall_picture_is_cut_between_its_boxes() -> None:
-    picture = chain(50)
+    picture = chain(400)
     found = strips(picture, (picture.width, picture.height + 40), PAPER, GAP)
     assert 0.45 <= found.scale <= 0.5
     assert len(found.cuts) > 2

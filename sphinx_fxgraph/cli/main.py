@@ -70,6 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     draw.add_argument("--open", metavar="PATH", action="append", default=[], help="a module that is open in any case")
     draw.add_argument("--fold", choices=("auto", "loose", "off"), default="auto")
     draw.add_argument("--nontensor", choices=("auto", "show", "compact", "hide"), default="auto")
+    draw.add_argument("--rows", choices=("auto", "off"), default="auto", help="stretches of operators as rows of a box")
     draw.add_argument("--direction", choices=("TB", "LR"), default="TB")
     draw.add_argument("--dims", metavar="NAMES", type=_dims, default=(), help="of the inputs' dimensions: N C H W")
     draw.add_argument("--dot", default="", help="the Graphviz engine to use, as a command")
@@ -105,7 +106,15 @@ def _show(options: argparse.Namespace) -> int:
 
 def _draw(options: argparse.Namespace) -> int:
     spec = spec_of(options.target, options)
-    look = Look(options.depth, tuple(options.open), options.fold, options.nontensor, options.direction, options.dims)
+    look = Look(
+        depth=options.depth,
+        open=tuple(options.open),
+        fold=options.fold,
+        nontensor=options.nontensor,
+        direction=options.direction,
+        rows=options.rows,
+        dims=options.dims,
+    )
     path: Path = options.output
     (record,) = captured([spec], options.python)
     problem = sentence(record.failure) if record.failure else ""

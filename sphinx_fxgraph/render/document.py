@@ -70,5 +70,5 @@ class _PartWriter(Writer):
     def identity(self, path: str) -> dict[str, object]:
         return {"data_path": path}
 
-    def row(self, path: str) -> dict[str, object]:  # noqa: ARG002 - the viewer knows the whole path
+    def table_link(self, path: str) -> dict[str, object]:  # noqa: ARG002 - the viewer knows the whole path
         return {}

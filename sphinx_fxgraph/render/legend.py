@@ -8,7 +8,7 @@ from html import escape
 
 from sphinx_fxgraph.render.heat import Shares, scale
 from sphinx_fxgraph.render.scene import Drawn, Frame
-from sphinx_fxgraph.render.theme import CATEGORIES, category
+from sphinx_fxgraph.view.categories import CATEGORIES, category
 from sphinx_fxgraph.view.options import COLOURS
 
 
@@ -81,6 +81,10 @@ def _keys(frame: Frame) -> Iterator[str]:
 
 
 def _keys_of(drawn: Drawn) -> Iterator[str]:
+    if drawn.rows:
+        for row in drawn.rows:
+            yield from _keys_of(row)
+        return
     yield "closed" if drawn.label.closed else category(drawn.box.node)
     if drawn.box.run:
         yield "fold"

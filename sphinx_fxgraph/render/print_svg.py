@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from sphinx_fxgraph.layout.route import Line
-from sphinx_fxgraph.render import fonts, labels, legend
+from sphinx_fxgraph.render import legend
 from sphinx_fxgraph.render.drawing import Drawn, Frame
 from sphinx_fxgraph.render.heat import Shares, shade
 from sphinx_fxgraph.render.svg import Writer, number, tag
-from sphinx_fxgraph.render.theme import ACCENT, LIGHT, category
+from sphinx_fxgraph.render.theme import ACCENT, LIGHT
+from sphinx_fxgraph.text import fonts
+from sphinx_fxgraph.view import labels
+from sphinx_fxgraph.view.categories import category
 
 _SANS = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 _MONO = "'DejaVu Sans Mono', 'Liberation Mono', Menlo, Consolas, monospace"
@@ -106,20 +109,20 @@ class PrintWriter(Writer):
 
     # -- boxes and frames
 
-    def box(self, drawn: Drawn) -> Iterator[str]:
-        """A box with the colours of its category on each rectangle."""
+    def box_colours(self, drawn: Drawn) -> dict[str, object]:
+        """Return the colours of the category or of the share."""
         node, closed = drawn.box.node, drawn.label.closed
         hue = "io" if closed else category(node)
         percent = self.shares.percent(drawn.box, drawn.path) if self.shares else None
         fill = LIGHT.fills[hue] if percent is None else LIGHT.shares[shade(percent)]
-        failed = "failed" in node.marks
-        dashed = not closed and not drawn.box.tensors and node.op != "output" and not failed
-        more = ' stroke-dasharray="4 3"' if dashed else ' stroke-width="2.5"' if failed else ""
-        yield from _filled(super().box(drawn), fill, ACCENT if failed else LIGHT.strokes[hue], more)
+        if "failed" in node.marks:
+            return {"fill": fill, "stroke": ACCENT, "stroke_width": 2.5}
+        dashed = not closed and not drawn.box.tensors and node.op != "output"
+        return {"fill": fill, "stroke": LIGHT.strokes[hue], "stroke_dasharray": "4 3" if dashed else None}
 
-    def frame(self, frame: Frame) -> Iterator[str]:
-        """A frame with the colours of its depth."""
-        yield from _filled(super().frame(frame), LIGHT.frames[(frame.depth - 1) % 3], LIGHT.frame)
+    def frame_colours(self, frame: Frame) -> dict[str, object]:
+        """Return the colours of the frame's depth."""
+        return {"fill": LIGHT.frames[(frame.depth - 1) % 3], "stroke": LIGHT.frame}
 
     def text(self, style: str, x: float, y: float, *parts: tuple[str, str]) -> str:
         """One line. Few fonts have the triangles, so they are drawn; a centred line of many styles is many texts."""
@@ -160,13 +163,6 @@ def _rows(entries: Sequence[legend.Entry], width: float) -> list[list[tuple[floa
     return rows
 
 
-def _filled(parts: Iterator[str], fill: str, stroke: str, more: str = "") -> Iterator[str]:
-    """A box's colours are its group's in the page variant; here each of its own rectangles has them."""
-    for part in parts:
-        is_own = part.startswith(("<rect x=", "<rect width"))
-        yield part.replace("<rect ", f'<rect fill="{fill}" stroke="{stroke}"{more} ') if is_own else part
-
-
 def _font(size: float, family: str, **more: object) -> dict[str, object]:
     return {"font_size": size, "font_family": family, "fill": LIGHT.ink, **more}
 
@@ -183,13 +179,15 @@ _LOOKS: dict[str, dict[str, object]] = {
     "fxg-end": {"text_anchor": "end"},
     "fxg-kind": _font(labels.KIND_SIZE, _SANS, font_weight="bold"),
     "fxg-detail": _font(labels.DETAIL_SIZE, _SANS, fill=LIGHT.muted),
-    "fxg-attr": _font(labels.NAME_SIZE + 1, _MONO, fill=LIGHT.muted, font_weight="bold"),
+    "fxg-attr": _font(labels.NAME_SIZE, _MONO, fill=LIGHT.muted, font_weight="bold"),
     "fxg-name": _font(labels.NAME_SIZE, _MONO, fill=LIGHT.muted, text_anchor="middle"),
     "fxg-shape": _font(labels.SHAPE_SIZE, _SANS, text_anchor="middle"),
     "fxg-triangle": _font(labels.KIND_SIZE, _SANS, fill=LIGHT.muted),
     "fxg-edge": {"fill": "none", "stroke": LIGHT.edge, "stroke_width": 1.3},
     "fxg-rail": {"stroke_width": 1},
     "fxg-dots": {"fill": "none", "stroke": LIGHT.edge, "stroke_width": 4, "stroke_linecap": "round"},
+    "fxg-outline": {"fill": LIGHT.paper},
+    "fxg-right": {"text_anchor": "end"},
     "fxg-chip": {"fill": LIGHT.paper, "stroke": LIGHT.weak},
     "fxg-count": _font(labels.KIND_SIZE, _SANS, fill=LIGHT.strokes["matmul"], font_weight="bold"),
     "fxg-span": _font(labels.NAME_SIZE, _MONO, fill=LIGHT.muted),

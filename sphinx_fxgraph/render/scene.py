@@ -5,6 +5,7 @@ Levels are placed from the inside out, since an open module is a box of the size
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,8 +17,8 @@ from sphinx_fxgraph.layout.level_dot import Extent, digest, level_dot
 from sphinx_fxgraph.layout.place import Pads, Placed, place
 from sphinx_fxgraph.layout.route import Line
 from sphinx_fxgraph.record.model import Record, join
-from sphinx_fxgraph.render import labels
-from sphinx_fxgraph.render.labels import STACK, Label
+from sphinx_fxgraph.view import labels
+from sphinx_fxgraph.view.labels import STACK, Label
 from sphinx_fxgraph.view.level import BOUNDARY, Box, Level
 from sphinx_fxgraph.view.levels import closed_levels, root_level
 from sphinx_fxgraph.view.options import Look
@@ -42,6 +43,8 @@ class Drawn:
     label: Label
     x: float
     y: float
+    rows: tuple[Drawn, ...] = ()
+    """The rows of a box of rows, placed within it."""
 
 
 @dataclass(frozen=True)
@@ -209,7 +212,7 @@ class Composer:
             else:
                 text = self._label(box)
                 corner = self._turned(across + (2 * STACK if text.stacked else 0), along)
-                boxes.append(Drawn(join(path, box.node.name), box, text, *corner))
+                boxes.append(Drawn(join(path, box.node.name), box, text, *corner, rows=_rows(path, box, text)))
         x, y = self._turned(*at)
         width, height = self._turned(opened.extent.width - 2 * opened.inset, opened.length)
         return Frame(
@@ -234,14 +237,22 @@ class Composer:
     def _line(self, level: Level, line: Line, shift: Point, length: float) -> Line:
         """A line in its frame; what leaves a run goes on past the sheets of its stack."""
         source, target = (
-            "" if box == BOUNDARY else None if box is None else level.boxes[box].node.name
-            for box in (line.tail, line.head)
+            "" if box == BOUNDARY else None if box is None else level.boxes[box].row(number).node.name
+            for box, number in ((line.tail, -1), (line.head, 0))
         )
         points = [(x + shift[0], y + shift[1]) for x, y in line.points]
         enter = self._turned(points[0][0], 0.0) if line.enters else None
         leave = self._turned(points[-1][0], length) if line.leaves else None
         points = [self._turned(*point) for point in points]
         return replace(line, points=tuple(points), enter=enter, leave=leave, source=source, target=target)
+
+
+def _rows(path: str, box: Box, label: Label) -> tuple[Drawn, ...]:
+    tops = itertools.accumulate((row.height for row in label.rows), initial=0.0)
+    return tuple(
+        Drawn(join(path, row.node.name), row, text, 0.0, top)
+        for row, text, top in zip(box.rows, label.rows, tops, strict=False)
+    )
 
 
 def _answers(level: Level, found: Coordinates) -> bool:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
 from xml.sax.saxutils import escape, quoteattr
 
 from sphinx_fxgraph.layout.route import Line
 from sphinx_fxgraph.record.diff import SIGNS
 from sphinx_fxgraph.record.model import Node
-from sphinx_fxgraph.render import fonts, labels
 from sphinx_fxgraph.render.drawing import Drawn, Frame
 from sphinx_fxgraph.render.heat import Shares, shade, written
-from sphinx_fxgraph.render.theme import category
 from sphinx_fxgraph.text.ids import anchor
 from sphinx_fxgraph.text.shapes import format_shape
+from sphinx_fxgraph.view import labels
+from sphinx_fxgraph.view.categories import category
 from sphinx_fxgraph.view.level import Box
 from sphinx_fxgraph.view.simplified import GROUP
 
@@ -51,6 +51,18 @@ def _quoted(value: object) -> str:
     return quoteattr(text) if _SPECIAL(text) else f'"{text}"'
 
 
+def _row_outline(width: float, height: float, top: float, bottom: float) -> str:
+    """Return the path of a rectangle whose upper and lower corners have these radii."""
+
+    def corner(radius: float, x: int, y: int) -> str:
+        return f"a{radius} {radius} 0 0 1 {x * radius} {y * radius}" if radius else ""
+
+    return (
+        f"M{number(top)} 0H{number(width - top)}{corner(top, 1, 1)}V{number(height - bottom)}{corner(bottom, -1, 1)}"
+        f"H{number(bottom)}{corner(bottom, -1, -1)}V{number(top)}{corner(top, 1, -1)}z"
+    )
+
+
 class Writer:
     """Writes the parts; what they look like is in the classes.
 
@@ -83,8 +95,8 @@ class Writer:
         """Whether there is a row for an operator."""
         return self.rows if isinstance(self.rows, bool) else path in self.rows
 
-    def row(self, path: str) -> dict[str, object]:
-        """The attributes of a link to an operator's row in the node table."""
+    def table_link(self, path: str) -> dict[str, object]:
+        """Return the attributes of a link to an operator's row in the node table."""
         return {"href": f"#{anchor(f'{self.figure}-row', path)}"}
 
     def size(self, picture: Frame) -> tuple[float, float]:
@@ -133,7 +145,9 @@ class Writer:
             data_count=box.run.count if box.run else None,
             transform=f"translate({number(frame.x)} {number(frame.y)})",
         )
-        yield from self.rectangles("fxg-frame", frame.width, frame.height, 10, stacked=bool(box.run))
+        yield from self.rectangles(
+            "fxg-frame", self.frame_colours(frame), frame.width, frame.height, 10, stacked=bool(box.run)
+        )
         yield from self.inside(frame)
         if module:
             told = f"{frame.path}: {box.node.type}\n{self.numbers(box, frame.path)}".rstrip()
@@ -151,23 +165,15 @@ class Writer:
             yield self.text("fxg-title", frame.title, 28.5, ("fxg-span", labels.span(box.node, box.run)))
         yield "</g>"
 
-    def rectangles(self, style: str, width: float, height: float, radius: int, *, stacked: bool) -> Iterator[str]:
-        """The outline of a box or a frame; of a run the lower sheets of its stack too."""
+    def rectangles(
+        self, style: str, colours: Mapping[str, object], width: float, height: float, radius: int, *, stacked: bool
+    ) -> Iterator[str]:
+        """Write the outline of a box or a frame; of a run the lower sheets of its stack too."""
+        size = {"width": float(width), "height": float(height), "rx": radius}
         for sheet in (2, 1) if stacked else ():
-            move = labels.STACK * sheet
-            yield (
-                tag(
-                    "rect",
-                    **self.style(f"{style} fxg-sheet"),
-                    x=move,
-                    y=move,
-                    width=float(width),
-                    height=float(height),
-                    rx=radius,
-                )
-                + "</rect>"
-            )
-        yield tag("rect", **self.style(style), width=float(width), height=float(height), rx=radius) + "</rect>"
+            place = {"x": labels.STACK * sheet, "y": labels.STACK * sheet}
+            yield tag("rect", **self.style(f"{style} fxg-sheet"), **colours, **place, **size) + "</rect>"
+        yield tag("rect", **self.style(style), **colours, **size) + "</rect>"
 
     def inside(self, frame: Frame) -> Iterator[str]:
         """What stands in a frame or in the picture: edges below boxes."""
@@ -197,14 +203,21 @@ class Writer:
         return tag("path", **self.style(classes), **self.joins(line), d=path, marker_end=tip) + "</path>"
 
     def box(self, drawn: Drawn) -> Iterator[str]:
-        """An operator or a closed module."""
+        """Write an operator, a closed module or a box of rows."""
+        if drawn.rows:
+            place = f"translate({number(drawn.x)} {number(drawn.y)})"
+            size = {"width": float(drawn.label.width), "height": float(drawn.label.height), "rx": 7}
+            yield tag("g", **self.style("fxg-rows"), transform=place)
+            yield tag("rect", **self.style("fxg-outline"), **size) + "</rect>"
+            for row in drawn.rows:
+                yield from self.row(row, first=row is drawn.rows[0], last=row is drawn.rows[-1])
+            yield "</g>"
+            return
         node, label = drawn.box.node, drawn.label
         if label.closed:
             classes = f"{'fxg-group' if node.op == GROUP else 'fxg-module'} fxg-closed"
         else:
-            classes = f"fxg-op fxg-{category(node)}" + (
-                "" if drawn.box.tensors or node.op == "output" else " fxg-nontensor"
-            )
+            classes = self.operator_classes(drawn)
         run = drawn.box.run
         yield tag(
             "g",
@@ -216,7 +229,8 @@ class Writer:
             **self.opening(node.body),
             transform=f"translate({number(drawn.x)} {number(drawn.y)})",
         )
-        yield from self.rectangles("fxg-box", label.width, label.height, 7, stacked=label.stacked)
+        colours = self.box_colours(drawn)
+        yield from self.rectangles("fxg-box", colours, label.width, label.height, 7, stacked=label.stacked)
         middle = label.width / 2
         parts = [
             ("fxg-triangle", "▸" if label.closed else ""),
@@ -224,31 +238,78 @@ class Writer:
             ("fxg-detail", label.detail),
             ("fxg-count", label.count),
         ]
-        yield self.text("fxg-head", middle, 16, *(part for part in parts if part[1]))
+        head = self.text("fxg-head", middle, 16, *(part for part in parts if part[1]))
+        yield head if label.name or label.closed else self.linked(drawn, head)
         y = 16.0
         for style, text in (("fxg-name", label.name), ("fxg-shape", label.shape)):
             if text:
-                y += 12
-                linked = style == "fxg-name" and not label.closed and self.has_row(drawn.path)
+                y += labels.LINE
                 said = self.text(style, middle, y, ("", text))
-                yield tag("a", **self.row(drawn.path)) + said + "</a>" if linked else said
+                yield self.linked(drawn, said) if style == "fxg-name" and not label.closed else said
         if label.chips:
-            width = fonts.mono(label.chips, labels.NAME_SIZE) + 10
-            yield (
-                tag(
-                    "rect",
-                    **self.style("fxg-chip"),
-                    x=middle - width / 2,
-                    y=y + 5,
-                    width=width,
-                    height=labels.CHIP_HEIGHT,
-                    rx=7,
-                )
-                + "</rect>"
-            )
-            yield self.text("fxg-name", middle, y + 15.5, ("", label.chips))
+            yield from self.chip(label.chips, middle, y + 5)
         yield from self.badge(drawn.box, drawn.path, label.width)
         yield f"<title>{escape(self.about(drawn))}</title></g>"
+
+    def operator_classes(self, drawn: Drawn) -> str:
+        """Return the classes of an operator."""
+        node = drawn.box.node
+        holds_tensor = drawn.box.tensors or node.op == "output"
+        return f"fxg-op fxg-{category(node)}" + ("" if holds_tensor else " fxg-nontensor")
+
+    def row(self, drawn: Drawn, *, first: bool, last: bool) -> Iterator[str]:
+        """Write one operator of a box of rows: kind and detail at its left, the name or the shape at its right.
+
+        Args:
+            drawn: the operator, placed within the box.
+            first: whether it is the top row, which has the box's upper corners.
+            last: whether it is the bottom row.
+        """
+        node, label = drawn.box.node, drawn.label
+        yield tag(
+            "g",
+            **self.style(f"{self.operator_classes(drawn)} fxg-row{_marks(node)}{self.shaded(drawn)}"),
+            **self.identity(drawn.path),
+            data_kind=node.kind,
+            data_type=node.type or None,
+            transform=f"translate(0 {number(drawn.y)})",
+        )
+        outline = _row_outline(label.width, label.height, 7 if first else 0, 7 if last else 0)
+        yield tag("path", **self.style("fxg-box"), **self.box_colours(drawn), d=outline) + "</path>"
+        baseline = 12.0 if label.thin else 13.5
+        parts = [("fxg-kind", label.kind), ("fxg-detail", label.detail)]
+        head = self.text("fxg-line", 8, baseline, *(part for part in parts if part[1]))
+        yield head if label.name else self.linked(drawn, head)
+        if label.name:
+            yield self.linked(drawn, self.text("fxg-name fxg-right", label.width - 8, baseline, ("", label.name)))
+        if label.shape and label.shape_below:
+            yield self.text("fxg-shape", label.width / 2, baseline + labels.LINE, ("", label.shape))
+        elif label.shape:
+            yield self.text("fxg-shape fxg-right", label.width - 8, baseline, ("", label.shape))
+        if label.chips:
+            left = 8 + labels.first_line(label.kind, label.detail) + labels.GAP
+            yield from self.chip(label.chips, left + labels.chip_width(label.chips) / 2, baseline - 11)
+        yield from self.badge(drawn.box, drawn.path, label.width)
+        yield f"<title>{escape(self.about(drawn))}</title></g>"
+
+    def linked(self, drawn: Drawn, text: str) -> str:
+        """Return the text as a link to the operator's row in the node table, if it has one."""
+        return tag("a", **self.table_link(drawn.path)) + text + "</a>" if self.has_row(drawn.path) else text
+
+    def chip(self, text: str, middle: float, top: float) -> Iterator[str]:
+        """Write the names of side inputs in an outline of their own."""
+        width = labels.chip_width(text)
+        place = {"x": middle - width / 2, "y": top, "width": width, "height": labels.CHIP_HEIGHT, "rx": 7}
+        yield tag("rect", **self.style("fxg-chip"), **place) + "</rect>"
+        yield self.text("fxg-name", middle, top + 11, ("", text))
+
+    def box_colours(self, drawn: Drawn) -> dict[str, object]:  # noqa: ARG002 - print has attributes, pages a style sheet
+        """Return the attributes that colour the outline of a box."""
+        return {}
+
+    def frame_colours(self, frame: Frame) -> dict[str, object]:  # noqa: ARG002 - as above
+        """Return the attributes that colour the outline of a frame."""
+        return {}
 
     def shaded(self, drawn: Drawn) -> str:
         """The classes of a box that is coloured by its share."""

@@ -8,7 +8,7 @@ from sphinx_fxgraph.layout.route import Line
 from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.render.drawing import Drawn, Job, scene
 from sphinx_fxgraph.render.svg import number, tag
-from sphinx_fxgraph.render.theme import category
+from sphinx_fxgraph.view.categories import category
 from sphinx_fxgraph.view.options import Look
 
 
@@ -19,7 +19,7 @@ def thumbnail(record: Record, title: str) -> str:
     """
     if not record.root:
         return ""
-    job = Job(record, Look(depth=0, nontensor="hide"))
+    job = Job(record, Look(depth=0, nontensor="hide", rows="off"))
     while missing := job.missing():
         job.layouts |= {key: job.composer.plain(key) for key in missing}
     picture = scene(job)

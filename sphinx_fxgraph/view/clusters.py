@@ -86,7 +86,7 @@ def rewired(body: Body, nodes: Sequence[Node], renamed: Mapping[Value, Value]) -
 
 def cluster(shown: Shown) -> Shown:
     """Cut bodies with more than `MOST_BOXES` nodes into stretches, and these again, until every level is small."""
-    bodies, runs, chips = dict(shown.record.bodies), dict(shown.runs), dict(shown.chips)
+    bodies, runs, chips, rows = dict(shown.record.bodies), dict(shown.runs), dict(shown.chips), dict(shown.rows)
     todo = list(bodies)
     while todo:
         name = todo.pop()
@@ -95,12 +95,15 @@ def cluster(shown: Shown) -> Shown:
             bodies[name], made = _cut(record, name)
             bodies |= made
             for inside, body in made.items():  # what is known of a node goes with it
-                runs |= {(inside, node.name): runs[name, node.name] for node in body.nodes if (name, node.name) in runs}
-                chips |= {
-                    (inside, node.name): chips[name, node.name] for node in body.nodes if (name, node.name) in chips
-                }
+                names = [node.name for node in body.nodes]
+                runs |= {(inside, node): runs[name, node] for node in names if (name, node) in runs}
+                rows |= {(inside, node): rows[name, node] for node in names if (name, node) in rows}
+                # Of a node of rows, each row has its own.
+                names += [row.name for node in names for row in rows.get((name, node), ())]
+                chips |= {(inside, node): chips[name, node] for node in names if (name, node) in chips}
             todo += [name, *made]
-    return dataclasses.replace(shown, record=dataclasses.replace(shown.record, bodies=bodies), runs=runs, chips=chips)
+    record = dataclasses.replace(shown.record, bodies=bodies)
+    return dataclasses.replace(shown, record=record, runs=runs, chips=chips, rows=rows)
 
 
 def _cut(record: Record, name: str) -> tuple[Body, dict[str, Body]]:

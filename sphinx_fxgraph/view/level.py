@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sphinx_fxgraph.record.model import Node, TensorMeta
@@ -26,6 +28,18 @@ class Box:
     """How many operators it stands for, be it open or closed."""
     names: tuple[str, ...] = ()
     """Of all nodes of the record that it stands for: those of a run, those of a stretch of operators."""
+    rows: tuple[Box, ...] = ()
+    """The operators of a straight stretch that is drawn as one box, from top to bottom."""
+
+    def row(self, number: int) -> Box:
+        """Return a row by its number, or the box itself if it has no rows."""
+        return self.rows[number] if self.rows else self
+
+    def with_chips(self, names: Iterable[str]) -> Box:
+        """Return the box with the names of further side inputs, which belong to its first row if it has rows."""
+        chips = (*self.chips, *dict.fromkeys(names))
+        rows = (self.rows[0].with_chips(names), *self.rows[1:]) if self.rows else ()
+        return dataclasses.replace(self, chips=chips, rows=rows)
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from sphinx_fxgraph.record.model import Body, Node, Record, TensorMeta, Value
-from sphinx_fxgraph.view import clusters, nontensor, repeats, side_inputs
+from sphinx_fxgraph.view import clusters, nontensor, repeats, rows, side_inputs
 from sphinx_fxgraph.view.expansion import Key, opened
 from sphinx_fxgraph.view.level import BOUNDARY, Box, Edge, Level, Port
 from sphinx_fxgraph.view.main_path import with_spine
 from sphinx_fxgraph.view.options import Look
-from sphinx_fxgraph.view.simplified import GROUP, Shown
+from sphinx_fxgraph.view.simplified import GROUP, ROWS, Shown
 
 
 def root_level(record: Record, look: Look) -> Level:
@@ -55,6 +55,8 @@ def simplified(record: Record, look: Look) -> Shown:
     shown = nontensor.simplify(Shown(record), look.nontensor)
     if look.fold != "off":
         shown = repeats.fold(shown, loose=look.fold == "loose")
+    if look.rows == "auto":
+        shown = rows.join_rows(shown)
     return clusters.cluster(shown)
 
 
@@ -106,6 +108,11 @@ class _Builder:
         return side_inputs.rails(side_inputs.chips(with_spine(level, late)))
 
     def _box(self, body: Body, name: str, node: Node, inner: Level | None) -> Box:
+        if node.op == ROWS:
+            members = self.shown.rows[name, node.name]
+            boxes = tuple(self._box(body, name, member, None) for member in members)
+            names = tuple(member.name for member in members)
+            return Box(node, node.outputs, weight=len(members), names=names, rows=boxes)
         run = self.shown.runs.get((name, node.name))
         results = (run.tensors if run else ()) or self._results(body, node)
         chips = self.shown.chips.get((name, node.name), ())
@@ -115,6 +122,8 @@ class _Builder:
         """The nodes of the record that a node stands for."""
         if run := self.shown.runs.get((name, node.name)):
             yield from run.names
+        elif node.op == ROWS:
+            yield from (member.name for member in self.shown.rows[name, node.name])
         elif node.op == GROUP:
             for inner in self.record.bodies[node.body].nodes:
                 yield from self._names(node.body, inner)
@@ -122,6 +131,8 @@ class _Builder:
             yield node.name
 
     def _weight(self, name: str, node: Node) -> int:
+        if node.op == ROWS:
+            return len(self.shown.rows[name, node.name])
         run = self.shown.runs.get((name, node.name))
         if node.body and node.body not in self.weights:
             inside = self.record.bodies[node.body].nodes

@@ -22,6 +22,8 @@ class Look:
     """Operators whose result holds no tensor: ``show``, ``compact``, ``hide``; ``auto`` shows few, compacts many."""
     direction: str = "TB"
     """``TB`` from top to bottom, ``LR`` from left to right."""
+    rows: str = "auto"
+    """``auto`` draws a straight stretch of operators as one box with a row for each, ``off`` each as a box."""
     dims: tuple[tuple[str, ...], ...] = ()
     """Names of the dimensions of each input, or of all that have as many."""
 

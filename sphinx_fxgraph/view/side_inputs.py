@@ -35,10 +35,7 @@ def chips(level: Level) -> Level:
             for edge in sorted(edges, key=lambda edge: edge.head.box)[1:]:
                 named[edge.head.box].append(name)
                 gone.add(edge)
-    boxes = (
-        dataclasses.replace(box, chips=(*box.chips, *dict.fromkeys(named[index]))) if index in named else box
-        for index, box in enumerate(level.boxes)
-    )
+    boxes = (box.with_chips(named[index]) if index in named else box for index, box in enumerate(level.boxes))
     return dataclasses.replace(level, boxes=tuple(boxes), edges=tuple(edge for edge in level.edges if edge not in gone))
 
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sphinx_fxgraph.record.model import Record, TensorMeta
+from sphinx_fxgraph.record.model import Node, Record, TensorMeta
 
 GROUP = "group"
 """The opcode of a node that stands for a stretch of its body: a part of the picture, not of the model."""
+ROWS = "rows"
+"""The opcode of a node that stands for a straight stretch of operators, drawn as one box with a row for each."""
 
 
 @dataclass(frozen=True)
@@ -38,5 +40,7 @@ class Shown:
     record: Record
     runs: Mapping[tuple[str, str], Run] = field(default_factory=dict)
     chips: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+    rows: Mapping[tuple[str, str], tuple[Node, ...]] = field(default_factory=dict)
+    """The operators that a node of opcode `ROWS` stands for."""
     hidden: int = 0
     """How many operators are not drawn at all, counted as often as they run."""

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from sphinx_fxgraph.record.model import Node, Record, TensorMeta
 from sphinx_fxgraph.render.dot.flattened import Operator, frames_of, unrolled
-from sphinx_fxgraph.render.theme import LIGHT, category
+from sphinx_fxgraph.render.theme import LIGHT
+from sphinx_fxgraph.view.categories import category
 
 if TYPE_CHECKING:
     import graphviz  # type: ignore[import-untyped]  # ships no types

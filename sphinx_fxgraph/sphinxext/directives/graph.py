@@ -72,6 +72,7 @@ LOOK: dict[str, Callable[[str], Any]] = {
     "fold": _one_of("auto", "loose", "off"),
     "nontensor": _one_of("auto", "show", "compact", "hide"),
     "open": _patterns,
+    "rows": _one_of("auto", "off"),
 }
 """The options of the drawing itself."""
 

@@ -2,32 +2,46 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sphinx_fxgraph.record.diff import SIGNS
 from sphinx_fxgraph.record.model import Node, TensorMeta
-from sphinx_fxgraph.render import fonts
+from sphinx_fxgraph.text import fonts
 from sphinx_fxgraph.text.shapes import format_shape
+from sphinx_fxgraph.view.categories import category
 from sphinx_fxgraph.view.level import Box
 from sphinx_fxgraph.view.simplified import GROUP, Run
 
-KIND_SIZE, DETAIL_SIZE, NAME_SIZE, SHAPE_SIZE = 12.0, 11.0, 9.5, 9.5
+KIND_SIZE, DETAIL_SIZE, NAME_SIZE, SHAPE_SIZE = 12.0, 11.0, 11.0, 11.0
 """Font sizes in user units of the drawing."""
 GAP = 5.0
 """Between the parts of a line."""
 STACK = 3.0
 """How far each sheet of a stack stands out of the one before."""
 CHIP_HEIGHT = 14.0
+LINE = 13.0
+"""Height of each line of a box below its first."""
+ROW, THIN_ROW = 19.0, 16.0
+"""Height of a row with one line."""
+ROW_GAP = 16.0
+"""Between what stands at the left and at the right of a row, at least."""
 _MOST_CHARACTERS = 36
+_ROW_CHARACTERS = 24
+_THIN_DETAIL = 16
 _MOST_CHIPS = 3
 _SHOWN_TENSORS = 3
 
 
 @dataclass(frozen=True)
 class Label:
-    """Up to four lines in a box: kind, detail and count; name; shape; chips. ``width`` and ``height`` are the box's."""
+    """Up to four lines in a box: kind, detail and count; name; shape; chips. ``width`` and ``height`` are the box's.
+
+    In a row of a box of rows, the name or the shape stands at the right of the first line (``shape_below`` is False).
+    """
 
     kind: str
     detail: str
@@ -41,28 +55,33 @@ class Label:
     """A module call whose inside is not shown."""
     stacked: bool
     """It stands for a run."""
+    rows: tuple[Label, ...] = ()
+    """The labels of the rows of a box of rows, which has no other text."""
+    shape_below: bool = True
+    """Whether the shape has a line of its own."""
+    thin: bool = False
+    """Whether it is a row of an operator that only rearranges its input."""
 
 
 def label(box: Box) -> Label:
-    """The label of a closed box or an operator."""
+    """Return the label of a closed box or an operator."""
+    if box.rows:
+        return _rows_label(box)
     node, closed = box.node, bool(box.node.body)
     kind, name = _names(node)
     kind, name = sign(node) + fonts.shorten(kind, _MOST_CHARACTERS), fonts.shorten(name, _MOST_CHARACTERS)
     detail, count = fonts.shorten(node.detail, _MOST_CHARACTERS), times(box.run)
     if box.run:
         name = span(node, box.run)
-    first = fonts.sans(kind, KIND_SIZE, bold=True) + (14 if closed else 0)
-    first += GAP + fonts.sans(detail, DETAIL_SIZE) if detail else 0
-    first += GAP + fonts.sans(count, KIND_SIZE, bold=True) if count else 0
     said, chips = shape(box.tensors), chip(box.chips)
     inner = max(
-        first,
+        first_line(kind, detail, count) + (14 if closed else 0),
         fonts.mono(name, NAME_SIZE),
         fonts.sans(said, SHAPE_SIZE),
-        fonts.mono(chips, NAME_SIZE) + 10,
+        chip_width(chips),
         44,
     )
-    lines = 1 + bool(name) + bool(said)
+    more_lines = bool(name) + bool(said)
     return Label(
         kind=kind,
         detail=detail,
@@ -70,12 +89,86 @@ def label(box: Box) -> Label:
         name=name,
         shape=said,
         chips=chips,
-        # Even, so that its middle, where edges end, is a whole unit.
-        width=2 * round((inner + 16) / 2 + 0.5),
-        height=10 + 12 * lines + (CHIP_HEIGHT + 2 if chips else 0),
+        width=_even(inner + 16),
+        height=22 + LINE * more_lines + (CHIP_HEIGHT + 2 if chips else 0),
         closed=closed,
         stacked=bool(box.run),
     )
+
+
+def chip_width(text: str) -> float:
+    """Return the width of the outline around the names of side inputs."""
+    return fonts.mono(text, NAME_SIZE) + 10 if text else 0.0
+
+
+def _even(width: float) -> float:
+    """Round up so that the middle, where edges end, is a whole unit."""
+    return 2 * round(width / 2 + 0.5)
+
+
+def first_line(kind: str, detail: str, count: str = "") -> float:
+    """Return the width of the first line of a box."""
+    width = fonts.sans(kind, KIND_SIZE, bold=True)
+    width += GAP + fonts.sans(detail, DETAIL_SIZE) if detail else 0
+    return width + (GAP + fonts.sans(count, KIND_SIZE, bold=True) if count else 0)
+
+
+def _rows_label(box: Box) -> Label:
+    """Return the label of a box of rows: all rows are as wide as the widest."""
+    shapes = [shape(row.tensors) for row in box.rows]
+    following = [*shapes[1:], ""]
+    rows = [
+        _row_label(row, said if said != after else "")
+        for row, said, after in zip(box.rows, shapes, following, strict=True)
+    ]
+    width = max(row.width for row in rows)
+    return Label(
+        kind="",
+        detail="",
+        count="",
+        name="",
+        shape="",
+        chips="",
+        width=width,
+        height=sum(row.height for row in rows),
+        closed=False,
+        stacked=False,
+        rows=tuple(dataclasses.replace(row, width=width) for row in rows),
+    )
+
+
+def _row_label(box: Box, said: str) -> Label:
+    node = box.node
+    kind = sign(node) + fonts.shorten(node.kind, _MOST_CHARACTERS)
+    name = fonts.shorten(own_name(node), _ROW_CHARACTERS)
+    chips = chip(box.chips)
+    thin = category(node) == "shape"
+    detail = fonts.shorten(node.detail, _THIN_DETAIL if thin else _ROW_CHARACTERS)
+    below = bool(said and name)
+    right = fonts.mono(name, NAME_SIZE) if name else fonts.sans(said, SHAPE_SIZE)
+    width = first_line(kind, detail) + (chip_width(chips) + GAP if chips else 0)
+    width += right + ROW_GAP if right else 0
+    return Label(
+        kind=kind,
+        detail=detail,
+        count="",
+        name=name,
+        shape=said,
+        chips=chips,
+        width=_even(max(width, fonts.sans(said, SHAPE_SIZE)) + 16),
+        height=(THIN_ROW if thin else ROW) + (LINE if below else 0),
+        closed=False,
+        stacked=False,
+        shape_below=below,
+        thin=thin,
+    )
+
+
+def own_name(node: Node) -> str:
+    """Return the name of a node, empty where it says no more than the kind: ``add_1`` of an ``add``."""
+    if node.op in ("call_function", "call_method") and re.fullmatch(rf"{re.escape(node.kind)}(_\d+)?", node.name):
+        return ""
+    return node.name
 
 
 def _names(node: Node) -> tuple[str, str]:
@@ -86,7 +179,7 @@ def _names(node: Node) -> tuple[str, str]:
         return node.name, node.kind
     if node.op == GROUP:
         return node.kind, title(node)
-    return node.kind, node.name
+    return node.kind, own_name(node)
 
 
 def sign(node: Node) -> str:
@@ -120,7 +213,7 @@ def title_width(box: Box) -> float:
     """Width of a frame's title: triangle, attribute, class, count and chips; below it the names of a run."""
     parts = [
         12.0,
-        fonts.mono(title(box.node), NAME_SIZE + 1),
+        fonts.mono(title(box.node), NAME_SIZE),
         fonts.sans(sign(box.node) + box.node.kind, KIND_SIZE, bold=True),
         fonts.sans(times(box.run), KIND_SIZE, bold=True),
         fonts.mono(chip(box.chips), NAME_SIZE),

@@ -1,0 +1,68 @@
+"""Sort operators into the categories that have a colour each."""
+
+from __future__ import annotations
+
+from sphinx_fxgraph.record.model import Node
+
+CATEGORIES = ("matmul", "norm", "act", "pool", "math", "shape", "param", "io", "other")
+
+_KINDS = {
+    "matmul": """
+        Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d Linear Bilinear Embedding
+        EmbeddingBag MultiheadAttention LSTM GRU RNN LSTMCell GRUCell RNNCell TransformerEncoderLayer
+        TransformerDecoderLayer LazyLinear LazyConv1d LazyConv2d LazyConv3d conv1d conv2d conv3d
+        conv_transpose1d conv_transpose2d conv_transpose3d linear bilinear embedding matmul mm bmm addmm
+        baddbmm einsum tensordot dot mv scaled_dot_product_attention multi_head_attention_forward
+    """,
+    "norm": """
+        BatchNorm1d BatchNorm2d BatchNorm3d SyncBatchNorm LayerNorm GroupNorm RMSNorm InstanceNorm1d
+        InstanceNorm2d InstanceNorm3d LocalResponseNorm CrossMapLRN2d batch_norm layer_norm group_norm
+        rms_norm instance_norm local_response_norm normalize
+    """,
+    "act": """
+        ReLU ReLU6 LeakyReLU PReLU RReLU ELU SELU CELU GELU SiLU Mish Sigmoid Tanh Softplus Softmax
+        LogSoftmax Softmax2d Softmin Softsign Hardswish Hardsigmoid Hardtanh GLU LogSigmoid Threshold
+        Tanhshrink Softshrink Hardshrink relu relu_ relu6 leaky_relu prelu elu selu celu gelu silu mish
+        sigmoid tanh softplus softmax log_softmax hardswish hardsigmoid hardtanh glu logsigmoid softmin
+        softsign threshold
+    """,
+    "pool": """
+        MaxPool1d MaxPool2d MaxPool3d AvgPool1d AvgPool2d AvgPool3d AdaptiveAvgPool1d AdaptiveAvgPool2d
+        AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d LPPool1d LPPool2d
+        FractionalMaxPool2d MaxUnpool2d Upsample UpsamplingBilinear2d UpsamplingNearest2d max_pool1d
+        max_pool2d max_pool3d avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d adaptive_avg_pool2d
+        adaptive_avg_pool3d adaptive_max_pool2d interpolate upsample grid_sample
+    """,
+    "math": """
+        add sub mul div truediv floordiv mod neg pow sqrt rsqrt exp log sin cos abs clamp clamp_min
+        clamp_max mean sum prod max min amax amin maximum minimum var std cumsum norm addcmul addcdiv
+        reciprocal square iadd isub imul itruediv add_ sub_ mul_ div_ clamp_ rsub where masked_fill
+        masked_fill_ erf floor ceil round eq ne lt le gt ge and_ or_ not_ invert logical_and logical_or
+        logical_not outer cross lerp argmax argmin topk sort tril triu index_add index_add_ scatter_add scatter_add_
+        log1p expm1 atan2
+    """,
+    "shape": """
+        view reshape flatten Flatten Unflatten unflatten permute transpose t T contiguous expand expand_as
+        repeat squeeze unsqueeze cat concat stack chunk split getitem narrow select index_select gather roll
+        pad to float half double type type_as bfloat16 int long clone detach Dropout Dropout1d Dropout2d
+        Dropout3d AlphaDropout dropout dropout1d dropout2d dropout3d Identity PixelShuffle PixelUnshuffle
+        pixel_shuffle pixel_unshuffle ChannelShuffle ZeroPad2d ReflectionPad1d ReflectionPad2d
+        ReplicationPad2d ConstantPad1d ConstantPad2d CircularPad1d CircularPad2d Fold Unfold unfold fold
+        movedim swapaxes unbind tile repeat_interleave flip view_as reshape_as size getattr dim item bool to_dense
+        scatter scatter_ one_hot
+    """,
+    "param": """
+        arange zeros ones full empty eye linspace tensor zeros_like ones_like full_like empty_like new_zeros new_ones
+        new_full new_empty rand randn rand_like randn_like
+    """,
+}
+_CATEGORY = {kind: category for category, kinds in _KINDS.items() for kind in kinds.split()}
+
+
+def category(node: Node) -> str:
+    """The hue of an operator: by its kind, for a class of the model's own by torch's class it derives from."""
+    if node.op in ("placeholder", "output"):
+        return "io"
+    if node.op == "get_attr":
+        return "param"
+    return _CATEGORY.get(node.kind) or _CATEGORY.get(node.kind.rstrip("_")) or _CATEGORY.get(node.base) or "other"
