@@ -21,12 +21,12 @@ RANK = {
     name: rank
     for rank, names in enumerate(
         (
+            ("text",),
             ("spec",),
             ("record",),
             ("cache",),
             ("capture",),
             ("worker",),
-            ("text",),
             ("view",),
             ("tables",),
             ("layout",),

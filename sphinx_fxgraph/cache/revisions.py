@@ -10,10 +10,10 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from sphinx_fxgraph.cache.store import readable
 from sphinx_fxgraph.record.header import RecordError
 from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.spec.spec import GraphSpec, SpecError
+from sphinx_fxgraph.text.escape import file_stem
 
 _RECORD = re.compile(r"(?P<stem>(?P<label>.+)-[0-9a-f]{8})\.json")
 
@@ -64,7 +64,7 @@ def at_revision(text: str, folder: str | os.PathLike[str]) -> Record | None:
     if not found:
         with contextlib.suppress(SpecError):
             spec = GraphSpec.parse(name)
-            called = {path: read(path) for path in _called(readable(spec.label), paths)}
+            called = {path: read(path) for path in _called(file_stem(spec.label), paths)}
             found = {path: record for path, record in called.items() if record.spec.get("target") == spec.target}
     if len(found) == 1:
         return next(iter(found.values()))

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NotRequired, Protocol, TypedDi
 import msgspec
 
 from sphinx_fxgraph.record.header import Head, NewerError, Outline, RecordError
+from sphinx_fxgraph.text.escape import file_stem
 
 if TYPE_CHECKING:
     from sphinx_fxgraph.record.model import Record
@@ -210,13 +211,8 @@ class Store:
             self.complaints.append(complaint)
 
 
-def readable(label: str) -> str:
-    """What the names of a model's files begin with."""
-    return re.sub(r"[^A-Za-z0-9._]+", "-", label).strip("-.")[:64] or "model"
-
-
 def _stem(spec: Key) -> str:
-    return f"{readable(spec.label)}-{spec.id[:8]}"
+    return f"{file_stem(spec.label)}-{spec.id[:8]}"
 
 
 def _read(path: Path) -> bytes:

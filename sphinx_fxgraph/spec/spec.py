@@ -34,6 +34,7 @@ from sphinx_fxgraph.spec.syntax import (
     Value,
     meant_dtype,
 )
+from sphinx_fxgraph.text.escape import one_line
 
 __all__ = [
     "AUTO",
@@ -126,7 +127,10 @@ class GraphSpec:
 
     @functools.cached_property
     def label(self) -> str:
-        """The name a reader would give it: ``resnet18``, also for ``timm.create_model("resnet18")``."""
+        """The name of the model for readers, on one short line: ``resnet18`` for ``timm.create_model("resnet18")``."""
+        return one_line(self._name(), most=80) or "model"
+
+    def _name(self) -> str:
         if not self.target:
             return _class_in(self.code) or "model"
         tree = parse_target(self.target)

@@ -154,5 +154,21 @@ AUTO = Name(None, "auto")
 Value = Name | Call | Literal | Tensor | List | Tuple | Dict
 
 
+def packages(value: Value | Arguments) -> frozenset[str]:
+    """Return the first parts of all dotted names in a value: the packages, or builtins, that it can run code of."""
+    match value:
+        case Name(module, qualname):
+            return frozenset(() if value == AUTO else [(module or qualname).partition(".")[0]])
+        case Call(function, arguments):
+            return packages(function) | packages(arguments)
+        case Arguments(args, kwargs):
+            return frozenset().union(*map(packages, args), *(packages(item) for _, item in kwargs))
+        case List(items) | Tuple(items):
+            return frozenset().union(*map(packages, items))
+        case Dict(pairs):
+            return frozenset().union(*(packages(item) for _, item in pairs))
+    return frozenset()
+
+
 def _joined(items: Iterable[Value]) -> str:
     return ", ".join(map(str, items))

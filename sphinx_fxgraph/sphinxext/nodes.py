@@ -43,7 +43,7 @@ def setup(app: Sphinx) -> None:
     """Tell Sphinx how they are written; other formats get nodes that they know."""
     app.add_node(fxgraph, html=(late("writers.html.visit_fxgraph"), None))
     app.add_node(
-        fxgraph_tables, html=(late("writers.html_tables.visit_tables"), late("writing.html_tables.depart_tables"))
+        fxgraph_tables, html=(late("writers.html_tables.visit_tables"), late("writers.html_tables.depart_tables"))
     )
-    app.add_node(fxgraph_rows, html=(late("writers.html_tables.visit_rows"), late("writing.html_tables.depart_rows")))
+    app.add_node(fxgraph_rows, html=(late("writers.html_tables.visit_rows"), late("writers.html_tables.depart_rows")))
     app.add_node(fxgraph_nodes, html=(late("writers.html_tables.visit_nodes"), None))

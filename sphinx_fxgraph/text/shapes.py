@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from sphinx_fxgraph.record.model import TensorMeta
+if TYPE_CHECKING:  # for annotations alone: this folder imports nothing of ours
+    from sphinx_fxgraph.record.model import TensorMeta
 
 
 def format_shape(meta: TensorMeta) -> str:

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from sphinx_fxgraph.cache.fingerprints import SourceFinder
 from sphinx_fxgraph.record.header import Head, Source
 
@@ -40,13 +42,11 @@ class Listing:
 
     @classmethod
     def from_json(cls, text: str | bytes | None) -> Listing | None:
-        """Read what `to_json` wrote; None for anything else."""
+        """Return what `to_json` wrote; None for anything else."""
         try:
-            found = cls(**json.loads(text or ""))
-            fits = all(isinstance(part, dict) for part in (found.sources, found.folders, found.distributions))
-        except (ValueError, TypeError, RecursionError):
+            return msgspec.json.decode(text or "", type=cls)
+        except (msgspec.MsgspecError, UnicodeError, RecursionError):
             return None
-        return found if fits else None
 
     def to_json(self) -> str:
         """The listing as text, one line a model or source."""

@@ -5,6 +5,7 @@ Each begins with a mark: a page without it was written by hand and is never touc
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import functools
 import hashlib
@@ -18,8 +19,13 @@ from typing import TYPE_CHECKING, Any
 import jinja2.sandbox
 
 from sphinx_fxgraph.cache.fingerprints import SourceFinder
+from sphinx_fxgraph.spec.parser import parse_inputs, parse_target
+from sphinx_fxgraph.spec.source_text import SpecError
+from sphinx_fxgraph.spec.syntax import packages
+from sphinx_fxgraph.sphinxext.directives.graph import CAPTURE, LOOK, PAGE
 from sphinx_fxgraph.sphinxext.domain import fx_domain
 from sphinx_fxgraph.sphinxext.warn import warn
+from sphinx_fxgraph.text.escape import file_stem, one_line
 from sphinx_fxgraph.worker import registry
 from sphinx_fxgraph.worker.registry import Entry, Listing, RegistryError
 
@@ -27,6 +33,9 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
     from sphinx_fxgraph.sphinxext.build.state import Run
+
+OPTIONS = frozenset((*CAPTURE, *LOOK, *PAGE))
+"""The options that a registry may set."""
 
 _MARK = "Written by sphinx-fxgraph for the zoo"
 _MARKED = re.compile(rf'(?:\.\.|%|<!--) {_MARK} "(.*)"')
@@ -56,6 +65,11 @@ class Zoo:
     exclude: Sequence[str] = ()
     options: Mapping[str, Mapping[str, Any]] | None = None
     template: str = ""
+
+    @property
+    def is_markdown(self) -> bool:
+        """Whether its pages are MyST."""
+        return self.template.removesuffix(".jinja").removesuffix(".j2").endswith(".md")
 
     @classmethod
     def parse(cls, name: str, plain: Any) -> Zoo:
@@ -107,7 +121,7 @@ def _models(app: Sphinx, run: Run, zoo: Zoo) -> list[Entry] | None:
 def _called(app: Sphinx, run: Run, zoo: Zoo) -> Any:
     """What a registry's callable gives: from the cache, if that is what it would give today."""
     digest = hashlib.sha256(zoo.registry.encode()).hexdigest()[:8]
-    name = f"{re.sub('[^A-Za-z0-9._]+', '-', zoo.name)}-{digest}.registry.json"
+    name = f"{file_stem(zoo.name)}-{digest}.registry.json"
     kept = Listing.from_json(run.store.text(name))
     fresh = kept is not None and run.config.mode != "force" and kept.is_fresh(SourceFinder())
     if run.config.mode in ("cached", "off"):
@@ -115,7 +129,7 @@ def _called(app: Sphinx, run: Run, zoo: Zoo) -> Any:
             reason = "it is not in the cache" if kept is None else "it is as it was before"
             warn(f'fxgraph_zoo, {zoo.name}: the list of models: {reason}, and fxgraph_mode is "cached"', "cache")
         return kept.models if kept else None
-    if kept is not None and fresh:
+    if kept is not None and fresh and stays_inside(zoo, kept.models):
         return kept.models
     try:
         listing = registry.call(
@@ -130,6 +144,30 @@ def _called(app: Sphinx, run: Run, zoo: Zoo) -> Any:
         return kept.models if kept else None
     run.store.put_text(name, listing.to_json())
     return listing.models
+
+
+def stays_inside(zoo: Zoo, models: Any) -> bool:
+    """Return whether a list from the cache runs no code but that of packages which ``conf.py`` names for this zoo.
+
+    Anyone may have written the cache. A list that names other packages, as in ``os.system("...")``, does not decide
+    what is run: the registry's callable is asked again.
+    """
+    own = [given for given in (zoo.options or {}).values() if isinstance(given, Mapping)]
+    known = {zoo.registry.partition(":")[0].partition(".")[0]}
+    with contextlib.suppress(SpecError):  # a template has no names that could be read from it
+        known |= packages(parse_target(zoo.target.replace("{name}", "name")))
+    try:
+        known = known.union(*(packages(parse_inputs(str(given.get("inputs", "")))) for given in own))
+        for entry in registry.entries(models):
+            values = _values(_compiler(), zoo, entry)
+            inputs = parse_inputs(values["options"].get("inputs", ""))
+            if not packages(parse_target(values["target"])) | packages(inputs) <= known:
+                return False
+            if "network" in values["options"] and not any("network" in given for given in own):
+                return False
+    except (RegistryError, SpecError):
+        return False
+    return True
 
 
 # -- the pages
@@ -150,14 +188,17 @@ def generate(app: Sphinx) -> None:
 def _write(app: Sphinx, zoo: Zoo, entries: Sequence[Entry]) -> list[Page]:
     folder = Path(app.srcdir, zoo.folder)
     text = _template(app, zoo)
-    suffix = ".md" if zoo.template.removesuffix(".jinja").removesuffix(".j2").endswith(".md") else ".rst"
-    environment = jinja2.sandbox.SandboxedEnvironment(keep_trailing_newline=True, undefined=jinja2.StrictUndefined)
-    compiled = functools.cache(environment.from_string)  # most models share their templates
+    suffix = ".md" if zoo.is_markdown else ".rst"
+    compiled = _compiler()
     pages, kept = [], set()
     for entry, stem in zip(entries, _stems(entries), strict=True):
         path = folder / f"{stem}{suffix}"
         kept.add(path.name)
-        values = _values(compiled, zoo, entry)
+        try:
+            values = _values(compiled, zoo, entry)
+        except RegistryError as error:
+            warn(f"fxgraph_zoo, {zoo.name}, {one_line(entry.name, 80)}: {error}", "option")
+            continue
         pages.append(Page(values["plain_title"], f"{Path(zoo.folder).as_posix()}/{stem}", values["graph"]))
         if path.exists() and _owner(path) is None:  # someone has written a page of their own
             continue
@@ -168,6 +209,11 @@ def _write(app: Sphinx, zoo: Zoo, entries: Sequence[Entry]) -> list[Page]:
         _put(path, f"{_mark(zoo.name, suffix)}\n\n{body.rstrip()}\n")
     _remove(folder, kept, zoo.name)
     return pages
+
+
+def _compiler() -> Callable[[str], jinja2.Template]:
+    environment = jinja2.sandbox.SandboxedEnvironment(keep_trailing_newline=True, undefined=jinja2.StrictUndefined)
+    return functools.cache(environment.from_string)  # most models share their templates
 
 
 def _there(app: Sphinx, zoo: Zoo) -> list[Page]:
@@ -188,13 +234,25 @@ def _template(app: Sphinx, zoo: Zoo) -> str:
 
 
 def _values(compiled: Callable[[str], jinja2.Template], zoo: Zoo, entry: Entry) -> dict[str, Any]:
-    """What a template can use."""
-    target = str(entry.fields.get("target") or zoo.target)
-    fields = {"name": entry.name, "entry": dict(entry.fields)}
+    """Return what a template can use: text of one line each, the target as the parser understands it, known options.
+
+    The registry may be a file of the cache, which anyone may have written. None of it can begin a directive, end the
+    one that it stands in, or give it a body.
+
+    Raises:
+        RegistryError: the target is not a target, or the model has an option that the directive does not have.
+    """
+    name = one_line(entry.name)
+    fields = {"name": name, "entry": dict(entry.fields)}
+    own_target = entry.fields.get("target")
     try:
-        target = compiled(target).render(fields).replace("{name}", entry.name)
+        # Only conf.py may say what is a template; a target of the registry is the expression itself.
+        text = str(own_target) if own_target else compiled(zoo.target).render(fields)
+        target = str(parse_target(text.replace("{name}", name)))
     except jinja2.TemplateError as error:
-        raise RegistryError(f"target: {error}") from None
+        raise RegistryError(f"target: {one_line(str(error), 300)}") from None
+    except SpecError as error:
+        raise RegistryError(one_line(str(error), 300)) from None
     options: dict[str, Any] = {}
     for pattern, given in (zoo.options or {}).items():
         if fnmatch.fnmatchcase(entry.name, pattern):
@@ -202,24 +260,47 @@ def _values(compiled: Callable[[str], jinja2.Template], zoo: Zoo, entry: Entry) 
     own = entry.fields.get("options", {})
     options |= own if isinstance(own, Mapping) else {}
     options |= {"inputs": entry.fields["inputs"]} if "inputs" in entry.fields else {}
-    graph = str(options.pop("name", "") or f"{zoo.name}-{entry.name}")
-    title = str(entry.fields.get("title") or entry.name)
+    if unknown := sorted(set(map(str, options)) - OPTIONS):
+        raise RegistryError(f"unknown option {one_line(unknown[0], 80)!r}; there are {', '.join(sorted(OPTIONS))}")
+    options = {option: one_line(str(value)) for option, value in options.items()}
+    if "caption" in options:
+        options["caption"] = _inert(options["caption"], markdown=zoo.is_markdown)
+    graph = options.pop("name", "") or f"{zoo.name}-{name}"
+    title = one_line(str(entry.fields.get("title") or name))
     return {
-        **fields,
+        "name": _inert(name, markdown=zoo.is_markdown),
+        "entry": _inert(fields["entry"], markdown=zoo.is_markdown),
         "zoo": zoo.name,
         "plain_title": title,
-        "title": re.sub(r"([\\*`|]|_(?![A-Za-z0-9]))", r"\\\1", title),
+        "title": _inert(re.sub(r"([\\*`|<]|_(?![A-Za-z0-9]))", r"\\\1", title)),
         "target": target,
         "options": options,
         "graph": graph,
     }
 
 
+_BLOCK = re.compile(r"\.\.(\s|$)|`{3}|~{3}|:{3}|%|__(\s|$)")
+"""What begins a directive, a comment or a fence at the start of a line, in reST or MyST."""
+
+
+def _inert(value: Any, *, markdown: bool = False) -> Any:
+    """Return what a registry says, each text on one line that begins no directive and, in MyST, holds no HTML."""
+    if isinstance(value, str):
+        line = one_line(value)
+        line = line.replace("<", "&lt;") if markdown else line
+        return f"\\{line}" if _BLOCK.match(line) else line
+    if isinstance(value, Mapping):
+        return {one_line(str(key)): _inert(item, markdown=markdown) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_inert(item, markdown=markdown) for item in value]
+    return value
+
+
 def _stems(entries: Sequence[Entry]) -> Iterator[str]:
     """File names without suffix, no two alike, also where upper and lower case are one."""
     taken: set[str] = set()
     for entry in entries:
-        stem = re.sub(r"[^A-Za-z0-9._-]+", "-", entry.name).strip("-.") or "model"
+        stem = file_stem(entry.name, most=100)
         free, number = stem, 1
         while free.lower() in taken:
             number += 1

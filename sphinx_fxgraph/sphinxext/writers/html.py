@@ -23,6 +23,7 @@ from sphinx_fxgraph.sphinxext.domain import fx_domain
 from sphinx_fxgraph.sphinxext.nodes import fxgraph, fxgraph_tables
 from sphinx_fxgraph.sphinxext.writers.resolve import dot_name
 from sphinx_fxgraph.sphinxext.writers.static_image import print_svg
+from sphinx_fxgraph.text.escape import file_stem, unique_file_stem
 from sphinx_fxgraph.text.ids import ids
 from sphinx_fxgraph.view.options import COLOURS
 
@@ -43,7 +44,7 @@ def visit_fxgraph(writer: HTML5Translator, node: fxgraph) -> None:
     remark = compose.remark(job)
     beside = f'<p class="fxg-remark">{html.escape(remark)}</p>\n' if remark else ""
     if builder.name == "epub":  # its manifest cannot declare inline SVG
-        name = f"fxgraph-{node['figure']}.svg"
+        name = f"fxgraph-{unique_file_stem(node['figure'])}.svg"
         write(Path(builder.outdir, builder.imagedir, name), print_svg(run, node))
         source = posixpath.join(builder.imgpath, quote(name))
         writer.body.append(f'<img class="fxg-svg" src="{source}" alt="{html.escape(description)}" />\n{beside}')
@@ -105,7 +106,7 @@ def _inline(
     content = json.dumps(found, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
     if len(content) <= _MOST_INLINE:
         return f'<script type="application/json" class="fxg-insides">{content}</script>'
-    name = f"{node['prefix']}-{hashlib.sha256(content.encode()).hexdigest()[:8]}.js"
+    name = f"{file_stem(node['prefix'])}-{hashlib.sha256(content.encode()).hexdigest()[:8]}.js"
     script = f"(globalThis.fxgraphInsides ??= {{}})[{json.dumps(name)}] = {content};\n"
     write(Path(builder.outdir, "_static", "fxgraph", name), script)
     data["data-insides"] = posixpath.normpath(posixpath.join(builder.imgpath, "..", "_static", "fxgraph", quote(name)))

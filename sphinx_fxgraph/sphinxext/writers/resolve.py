@@ -18,6 +18,7 @@ from sphinx_fxgraph.sphinxext.nodes import fxgraph, fxgraph_rows, fxgraph_tables
 from sphinx_fxgraph.sphinxext.writers import changes_table, stage_table, static_image, tables
 from sphinx_fxgraph.tables import stages
 from sphinx_fxgraph.tables.columns import COLUMNS
+from sphinx_fxgraph.text.escape import file_stem
 from sphinx_fxgraph.text.ids import anchor
 from sphinx_fxgraph.view.dims import named
 
@@ -134,5 +135,5 @@ def _is_html(run: Run) -> bool:
 
 
 def dot_name(run: Run, key: str) -> str:
-    """The classic DOT of a model, within the downloads."""
-    return f"fxgraph/{run.specs[key].label}-{key[:8]}.dot"
+    """Return the path of a model's DOT file below the folder of downloads."""
+    return f"fxgraph/{file_stem(run.specs[key].label)}-{key[:8]}.dot"

@@ -18,6 +18,7 @@ from sphinx_fxgraph.sphinxext.domain import fx_domain
 from sphinx_fxgraph.sphinxext.nodes import fxgraph
 from sphinx_fxgraph.sphinxext.warn import warn
 from sphinx_fxgraph.sphinxext.writers import latex
+from sphinx_fxgraph.text.escape import unique_file_stem
 
 if TYPE_CHECKING:
     from sphinx.environment import BuildEnvironment
@@ -75,7 +76,7 @@ def put(env: BuildEnvironment, place: fxgraph) -> Sequence[nodes.Element]:
     kind = suffix(run)
     is_latex = run.builder.format == "latex"
     folder = run.builder.outdir if is_latex else Path(env.doctreedir, "images")
-    file = Path(folder, f"fxgraph-{place['figure']}{kind}")
+    file = Path(folder, f"fxgraph-{unique_file_stem(place['figure'])}{kind}")
     write(file, svg if kind == ".svg" else convert.CONVERTERS[kind](svg))
     if is_latex:
         size = document.print_size(picture, shares=how["shares"], legend=how["legend"])

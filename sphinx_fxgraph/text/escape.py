@@ -1,0 +1,96 @@
+r"""Make text that others chose fit for where it is written: XML, JSON in HTML, DOT, terminals, reST, file names.
+
+Names of classes, messages of exceptions, arguments, ``extra_repr`` and every string in the cache come from code or
+files that we do not control. Every writer passes them through one of these functions. Each returns a result for every
+``str``, also for one with lone surrogates or control characters, and none of them raises.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import json
+import re
+from typing import Any
+
+_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]?|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~]?)")
+"""Escape sequences of terminals: colours, cursor movement, window titles (ECMA-48, sections 5.3 and 5.4)."""
+
+_UNSAFE = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"  # control characters but tab and the ends of lines
+    r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # they reorder the text around them (CVE-2021-42574)
+    r"\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"  # no characters; XML 1.0 forbids them (section 2.2)
+)
+_SUSPICIOUS = re.compile(r"[^\n\t -~\xa0-\u061b\u061d-\u200d\u2010-\u2029\u202f-\u2065\u206a-\ud7ff\ue000-\ufdcf]")
+"""What `printable` has to look at: most texts have none of it."""
+
+_JSON_ESCAPES = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"})
+
+_RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
+"""Names that are devices on Windows, with every suffix."""
+
+
+def printable(text: str) -> str:
+    """Return text without escape sequences, control characters and lone surrogates, on as many lines as before."""
+    if not _SUSPICIOUS.search(text):
+        return text
+    text = _ANSI.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
+    return _UNSAFE.sub("\ufffd", text)
+
+
+def one_line(text: str, most: int = 0) -> str:
+    """Return printable text on one line, for warnings, terminals and fields of reST.
+
+    Args:
+        text: any text.
+        most: characters that it may have; what is longer is cut in the middle. 0 is no limit.
+    """
+    text = " ".join(printable(text).split())
+    if most and len(text) > most:
+        head = (most - 1) * 2 // 3
+        text = f"{text[:head]}…{text[len(text) - (most - 1 - head) :]}"
+    return text
+
+
+def xml(text: str) -> str:
+    """Return text for the content or a quoted attribute of XML and HTML."""
+    return html.escape(printable(text))
+
+
+def json_block(value: Any) -> str:
+    """Return JSON that may stand in a ``<script>`` element or in a script file.
+
+    ``<`` is written as an escape, since ``<!--<script>`` in a string makes a browser read the rest of the page as part
+    of the script (HTML standard, "Restrictions for contents of script elements").
+    """
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _UNSAFE.sub("\ufffd", text.translate(_JSON_ESCAPES))
+
+
+def dot_html(text: str) -> str:
+    r"""Return text for an HTML-like label of DOT.
+
+    A backslash is doubled: Graphviz replaces ``\N`` by the name of the node in the text of such labels too.
+    """
+    plain = printable(text)
+    plain = plain if plain.isprintable() else "".join(char if char.isprintable() else "\ufffd" for char in plain)
+    return html.escape(plain).replace("\\", "\\\\")
+
+
+def file_stem(text: str, most: int = 64) -> str:
+    """Return a file name without suffix: one path component of letters, digits, ``.``, ``_`` and ``-``.
+
+    It is readable and not unique: two texts may give the same. It is never empty, never begins with a dot, has at
+    most ``most`` characters and is no reserved name on Windows.
+    """
+    stem = re.sub(r"[^A-Za-z0-9._]+", "-", text).strip("-.")[:most].rstrip("-.") or "model"
+    return f"{stem[: most - 1]}_" if _RESERVED.fullmatch(stem) else stem
+
+
+def unique_file_stem(text: str, most: int = 64) -> str:
+    """Return a file name as `file_stem` does, with a digest of the text wherever the two differ."""
+    stem = file_stem(text, most)
+    if stem == text:
+        return stem
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return f"{file_stem(text, most - 9)}-{digest}"
