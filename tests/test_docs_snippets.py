@@ -146,7 +146,7 @@ def test_the_handbook_names_what_only_a_difference_has() -> None:
 
 
 def test_the_handbook_names_every_warning_and_no_other() -> None:
-    from sphinx_fxgraph.sphinxext.warn import SUBTYPES
+    from sphinx_fxgraph.sphinxext.messages import SUBTYPES
 
     page = (DOCS / "usage" / "failures.rst").read_text(encoding="utf-8")
     assert sorted(re.findall(r"^``fxgraph\.(\w+)``$", page, re.MULTILINE)) == sorted(SUBTYPES)

@@ -158,6 +158,22 @@ def test_no_two_files_import_each_other() -> None:
     assert list(graphlib.TopologicalSorter(graph).static_order())
 
 
+def test_no_two_folders_import_each_other() -> None:
+    """Imports inside functions count too. A folder is one node of the graph, and so is a file beside folders."""
+    known = dict(modules())
+    packages = {name for name, path in known.items() if path.name == "__init__.py"}
+    for package in packages - {"sphinx_fxgraph", "sphinx_fxgraph.capture"}:  # capture is being untangled
+        inside = {name: name.removeprefix(f"{package}.").partition(".")[0] for name in known if name != package}
+        inside = {name: part for name, part in inside.items() if name.startswith(f"{package}.")}
+        graph: dict[str, set[str]] = {part: set() for part in inside.values()}
+        for name, part in inside.items():
+            graph[part] |= {inside[target] for target in imports(known[name], name) if target in inside} - {part}
+        try:
+            graphlib.TopologicalSorter(graph).prepare()
+        except graphlib.CycleError as error:
+            pytest.fail(f"{package}: {' -> '.join(error.args[1])}")
+
+
 def test_what_is_no_python_is_installed_too() -> None:
     for name in ("py.typed", "static/fxgraph.css", "static/fxgraph.js"):
         assert (PACKAGE / name).is_file(), name

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import sphinx_fxgraph
-from sphinx_fxgraph.sphinxext import assets, config, domain, nodes
-from sphinx_fxgraph.sphinxext.build import builders, capture_and_layout
-from sphinx_fxgraph.sphinxext.directives import diff, graph, report, table, zoo
+from sphinx_fxgraph.sphinxext import assets, config, nodes, roles
+from sphinx_fxgraph.sphinxext.build import builders, capture
+from sphinx_fxgraph.sphinxext.directives import diff, graph, table, zoo
 from sphinx_fxgraph.sphinxext.writers import latex, transforms
 
 if TYPE_CHECKING:
@@ -18,16 +18,15 @@ if TYPE_CHECKING:
 def setup(app: Sphinx) -> ExtensionMetadata:
     """Register everything, in the order in which a build needs it."""
     config.setup(app)
-    domain.setup(app)
+    roles.setup(app)
     graph.setup(app)
     diff.setup(app)
-    capture_and_layout.setup(app)
+    capture.setup(app)
     transforms.setup(app)
     latex.setup(app)
     nodes.setup(app)
     assets.setup(app)
     table.setup(app)
-    report.setup(app)
     zoo.setup(app)
     builders.setup(app)
     return {

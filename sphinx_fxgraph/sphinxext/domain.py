@@ -1,4 +1,7 @@
-"""The ``fx`` domain: who shows which model, kept with the environment, so that it is right in parallel reads too."""
+"""The ``fx`` domain: which page shows, compares or mentions which model.
+
+The data is part of the environment, so it is right in parallel and incremental builds.
+"""
 
 from __future__ import annotations
 
@@ -6,25 +9,19 @@ import fnmatch
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
-from docutils import nodes
 from sphinx.domains import Domain, ObjType
 
-from sphinx_fxgraph.sphinxext.roles import ROLES
+from sphinx_fxgraph.sphinxext.state import Run
 from sphinx_fxgraph.text.ids import anchor
 
 if TYPE_CHECKING:
-    from sphinx.addnodes import pending_xref
-    from sphinx.application import Sphinx
-    from sphinx.builders import Builder
     from sphinx.environment import BuildEnvironment
-    from sphinx.util.typing import RoleFunction
 
-    from sphinx_fxgraph.sphinxext.build.comparison import Shown
-    from sphinx_fxgraph.sphinxext.build.state import Run
+    from sphinx_fxgraph.sphinxext.comparison import Shown
 
 
-class Use(NamedTuple):
-    """One place that shows a model. Plain data: it is pickled with the environment."""
+class ModelUse(NamedTuple):
+    """A place that shows a model. Plain data: it is pickled with the environment."""
 
     spec: Shown
     look: Mapping[str, Any] | None
@@ -32,36 +29,36 @@ class Use(NamedTuple):
     location: str
     """Of the directive, for warnings."""
     expect: str = ""
-    """``error`` where the capture shall fail."""
-    claims: tuple[tuple[str, str], ...] = ()
-    """What the author says of the model: option and text (see `claims`)."""
+    """``error`` if the capture is expected to fail."""
+    expectations: tuple[tuple[str, str], ...] = ()
+    """What the author expects of the model: option and text."""
     name: str = ""
-    """What other pages call it."""
+    """The name by which other pages refer to the graph."""
     figure: str = ""
-    """Its id on the page."""
+    """The id of the figure."""
 
     @property
     def spec_id(self) -> str:
-        """The spec's id, by which all else knows it."""
+        """The id of the spec."""
         return self.spec.id
 
 
-class Asked(NamedTuple):
-    """One place that shows a difference. Plain data: it is pickled with the environment."""
+class DiffUse(NamedTuple):
+    """A place that shows a difference. Plain data: it is pickled with the environment."""
 
     comparison: Mapping[str, Any]
-    """As `compared.Comparison.to_dict` writes it."""
+    """As `Comparison.to_dict` writes it."""
     look: Mapping[str, Any]
     location: str
     """Of the directive, for warnings."""
 
 
 class FxDomain(Domain):
-    """Knows the uses of every page, and holds what one run of a builder needs."""
+    """Knows the uses of every page, and holds the state of one run of a builder."""
 
     name = "fx"
     label = "fxgraph"
-    data_version = 7
+    data_version = 8
     initial_data: ClassVar[dict[str, dict[str, Any]]] = {
         "uses": {},
         "mentions": {},
@@ -74,28 +71,24 @@ class FxDomain(Domain):
         "model": ObjType("model", "model"),
         "node": ObjType("node", "node", searchprio=-1),
     }
-    roles: ClassVar[dict[str, RoleFunction]] = dict(ROLES)
-    dangling_warnings: ClassVar[dict[str, str]] = dict.fromkeys(
-        ROLES, "undefined graph, or node in a graph: %(target)s"
-    )
 
     run: Run
     """Set when the builder is known."""
 
     @property
-    def uses(self) -> dict[str, list[Use]]:
+    def uses(self) -> dict[str, list[ModelUse]]:
         """The uses by docname."""
-        return cast("dict[str, list[Use]]", self.data["uses"])
+        return cast("dict[str, list[ModelUse]]", self.data["uses"])
 
     @property
     def mentions(self) -> dict[str, list[str]]:
-        """The graphs that a page tells of, by docname: names, or patterns of names."""
+        """The graphs that a page mentions, by docname: names, or patterns of names."""
         return cast("dict[str, list[str]]", self.data["mentions"])
 
     @property
-    def differences(self) -> dict[str, list[Asked]]:
-        """What a page compares, by docname."""
-        return cast("dict[str, list[Asked]]", self.data["differences"])
+    def differences(self) -> dict[str, list[DiffUse]]:
+        """The comparisons on a page, by docname."""
+        return cast("dict[str, list[DiffUse]]", self.data["differences"])
 
     @property
     def tables(self) -> dict[str, bool]:
@@ -104,7 +97,7 @@ class FxDomain(Domain):
 
     @property
     def reports(self) -> dict[str, bool]:
-        """The pages that tell of all models of the project."""
+        """The pages that report on all models of the project."""
         return cast("dict[str, bool]", self.data["reports"])
 
     @property
@@ -112,21 +105,21 @@ class FxDomain(Domain):
         """The pages with the index of a zoo: docname -> zoo -> digest of its list of pages."""
         return cast("dict[str, dict[str, str]]", self.data["zoos"])
 
-    def note(self, docname: str, use: Use) -> None:
+    def note_use(self, docname: str, use: ModelUse) -> None:
         """Remember that a page shows a model."""
         self.uses.setdefault(docname, []).append(use)
 
-    def mention(self, docname: str, name: str) -> None:
-        """Remember that a page tells of graphs that may stand on other pages."""
+    def note_mention(self, docname: str, name: str) -> None:
+        """Remember that a page mentions graphs that may be on other pages."""
         self.mentions.setdefault(docname, []).append(name)
 
-    def compare(self, docname: str, asked: Asked) -> None:
-        """Remember that a page compares two models; both are noted as uses beside."""
-        self.differences.setdefault(docname, []).append(asked)
+    def note_difference(self, docname: str, use: DiffUse) -> None:
+        """Remember that a page compares two models; both are noted as uses, too."""
+        self.differences.setdefault(docname, []).append(use)
 
-    def named(self, pattern: str = "*") -> dict[str, tuple[str, Use]]:
-        """The graphs whose names fit a pattern: name -> docname and use. Of two with one name the first counts."""
-        names: dict[str, tuple[str, Use]] = {}
+    def named(self, pattern: str = "*") -> dict[str, tuple[str, ModelUse]]:
+        """Return the graphs whose names match a pattern: name -> docname and use. The first of a name wins."""
+        names: dict[str, tuple[str, ModelUse]] = {}
         for docname in sorted(self.uses):
             for use in self.uses[docname]:
                 if use.name and fnmatch.fnmatchcase(use.name, pattern):
@@ -138,56 +131,24 @@ class FxDomain(Domain):
         """The pages that depend on a model."""
         return sorted(self.uses.keys() | self.mentions.keys() | self.reports.keys())
 
-    def each(self) -> Iterator[Use]:
-        """All uses, page by page in alphabetical order."""
+    def all_uses(self) -> Iterator[ModelUse]:
+        """Yield all uses, page by page in alphabetical order."""
         for docname in sorted(self.uses):
             yield from self.uses[docname]
 
     def clear_doc(self, docname: str) -> None:
-        """Forget a page that is read again or gone."""
+        """Forget a page that is read again or removed."""
         for noted in self.data.values():
-            if isinstance(noted, dict):  # beside a number, the version
+            if isinstance(noted, dict):  # the version is a number
                 noted.pop(docname, None)
 
     def merge_domaindata(self, docnames: Collection[str], otherdata: dict[str, Any]) -> None:
-        """Take over what another process has read."""
+        """Merge the data of another process."""
         for kind in self.initial_data:
             self.data[kind].update((name, noted) for name, noted in otherdata[kind].items() if name in docnames)
 
-    # -- names in text
-
-    def resolve_xref(  # type: ignore[override] # a number is no link; Sphinx takes any element
-        self,
-        env: BuildEnvironment,  # noqa: ARG002 - as Sphinx calls it
-        fromdocname: str,
-        builder: Builder,
-        typ: str,
-        target: str,
-        node: pending_xref,  # noqa: ARG002
-        contnode: nodes.Element,
-    ) -> nodes.Element | None:
-        """What stands for a role; None for a name that there is not."""
-        from sphinx_fxgraph.sphinxext.writers.references import resolve
-
-        return resolve(self, fromdocname, builder, typ, target, contnode)
-
-    def resolve_any_xref(
-        self,
-        env: BuildEnvironment,  # noqa: ARG002 - as Sphinx calls it
-        fromdocname: str,
-        builder: Builder,
-        target: str,
-        node: pending_xref,  # noqa: ARG002
-        contnode: nodes.Element,
-    ) -> list[tuple[str, nodes.reference]]:
-        """The model of this name."""
-        from sphinx_fxgraph.sphinxext.writers.references import resolve
-
-        found = resolve(self, fromdocname, builder, "model", target, contnode)
-        return [("fx:model", found)] if isinstance(found, nodes.reference) else []
-
     def get_objects(self) -> Iterator[tuple[str, str, str, str, str, int]]:
-        """The graphs that have names, and the nodes in them, for other projects to refer to."""
+        """Yield the named graphs and the nodes in them, for other projects to refer to."""
         for name, (docname, use) in self.named().items():
             yield name, name, "model", docname, use.figure, 1
             outline = self.run.outline(use.spec_id) if self.run.shows else None
@@ -196,10 +157,5 @@ class FxDomain(Domain):
 
 
 def fx_domain(env: BuildEnvironment) -> FxDomain:
-    """The domain of a build."""
+    """Return the domain of a build."""
     return cast("FxDomain", env.get_domain("fx"))
-
-
-def setup(app: Sphinx) -> None:
-    """Tell Sphinx of the domain."""
-    app.add_domain(FxDomain)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import importlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from docutils import nodes
-
-from sphinx_fxgraph.sphinxext.lazy import late
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -39,11 +39,24 @@ class fxgraph_nodes(nodes.General, nodes.Element):  # noqa: N801
     """
 
 
+def lazy(name: str) -> Callable[..., Any]:
+    """Return a function that imports and calls ``module.function`` of this package when it is first called.
+
+    A build that writes no page with a graph does not import what writes them.
+    """
+    module, _, function = name.rpartition(".")
+
+    def call(*args: Any) -> Any:
+        return getattr(importlib.import_module(f"{__package__}.{module}"), function)(*args)
+
+    return call
+
+
 def setup(app: Sphinx) -> None:
     """Tell Sphinx how they are written; other formats get nodes that they know."""
-    app.add_node(fxgraph, html=(late("writers.html.visit_fxgraph"), None))
+    app.add_node(fxgraph, html=(lazy("writers.html.visit_fxgraph"), None))
     app.add_node(
-        fxgraph_tables, html=(late("writers.html_tables.visit_tables"), late("writers.html_tables.depart_tables"))
+        fxgraph_tables, html=(lazy("writers.html_tables.visit_tables"), lazy("writers.html_tables.depart_tables"))
     )
-    app.add_node(fxgraph_rows, html=(late("writers.html_tables.visit_rows"), late("writers.html_tables.depart_rows")))
-    app.add_node(fxgraph_nodes, html=(late("writers.html_tables.visit_nodes"), None))
+    app.add_node(fxgraph_rows, html=(lazy("writers.html_tables.visit_rows"), lazy("writers.html_tables.depart_rows")))
+    app.add_node(fxgraph_nodes, html=(lazy("writers.html_tables.visit_nodes"), None))

@@ -1,24 +1,28 @@
-"""The roles: numbers and names of a graph in running text, on any page, as the record has them.
+"""The roles of the ``fx`` domain, and how a reference to a graph is resolved.
 
-``:fx:params:`resnet``` is the graph with ``:name: resnet``, ``:fx:params:`resnet:layer1``` a module in it. What stands
-there is found when the page is written, so that text cannot disagree with the model.
+``:fx:params:`resnet``` is the graph with ``:name: resnet``, ``:fx:params:`resnet:layer1``` a module in it. The value is
+looked up when the page is written, so that the text cannot disagree with the model.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, ClassVar
 
 from docutils import nodes
 from sphinx.roles import XRefRole
 
-if TYPE_CHECKING:
-    from sphinx.environment import BuildEnvironment
+from sphinx_fxgraph.sphinxext.domain import FxDomain, fx_domain
 
-    from sphinx_fxgraph.sphinxext.domain import FxDomain
+if TYPE_CHECKING:
+    from sphinx.addnodes import pending_xref
+    from sphinx.application import Sphinx
+    from sphinx.builders import Builder
+    from sphinx.environment import BuildEnvironment
+    from sphinx.util.typing import RoleFunction
 
 
 class GraphRole(XRefRole):
-    """Refers to a graph by its name, or to something in it."""
+    """Refers to a graph by its name, or to a node in it."""
 
     def __init__(self, *, literal: bool = False) -> None:
         super().__init__(warn_dangling=True, innernodeclass=nodes.literal if literal else nodes.inline)
@@ -33,18 +37,62 @@ class GraphRole(XRefRole):
     ) -> tuple[str, str]:
         """Note that the page depends on the graph."""
         target = " ".join(target.split())
-        domain = cast("FxDomain", env.get_domain("fx"))
+        domain = fx_domain(env)
         for name in dict.fromkeys((target, target.partition(":")[0])):
-            domain.mention(env.docname, name)
+            domain.note_mention(env.docname, name)
         if not has_explicit_title and self.name == "fx:node":
             title = target.partition(":")[2] or target
         return title, target
 
 
-ROLES = {
+ROLES: dict[str, RoleFunction] = {
     "model": GraphRole(literal=True),
     "node": GraphRole(literal=True),
     "params": GraphRole(),
     "macs": GraphRole(),
     "shape": GraphRole(),
 }
+
+
+class ResolvingFxDomain(FxDomain):
+    """The domain that Sphinx sees: resolving a reference needs the records, which `FxDomain` knows nothing of."""
+
+    roles: ClassVar[dict[str, RoleFunction]] = ROLES
+    dangling_warnings: ClassVar[dict[str, str]] = dict.fromkeys(
+        ROLES, "undefined graph, or node in a graph: %(target)s"
+    )
+
+    def resolve_xref(  # type: ignore[override] # a number is no link; Sphinx takes any element
+        self,
+        env: BuildEnvironment,  # noqa: ARG002 - as Sphinx calls it
+        fromdocname: str,
+        builder: Builder,
+        typ: str,
+        target: str,
+        node: pending_xref,  # noqa: ARG002
+        contnode: nodes.Element,
+    ) -> nodes.Element | None:
+        """Return what replaces a role; None for an unknown name."""
+        from sphinx_fxgraph.sphinxext.references import resolve
+
+        return resolve(self, fromdocname, builder, typ, target, contnode)
+
+    def resolve_any_xref(
+        self,
+        env: BuildEnvironment,  # noqa: ARG002 - as Sphinx calls it
+        fromdocname: str,
+        builder: Builder,
+        target: str,
+        node: pending_xref,  # noqa: ARG002
+        contnode: nodes.Element,
+    ) -> list[tuple[str, nodes.reference]]:
+        """Return the model of this name."""
+        from sphinx_fxgraph.sphinxext.references import resolve
+
+        found = resolve(self, fromdocname, builder, "model", target, contnode)
+        return [("fx:model", found)] if isinstance(found, nodes.reference) else []
+
+
+def setup(app: Sphinx) -> None:
+    """Register the domain."""
+    app.add_domain(ResolvingFxDomain)

@@ -33,7 +33,7 @@ def setup(app):
     import sys
     watched = ("subprocess.Popen", "os.fork", "os.posix_spawn", "os.system")
     sys.addaudithook(lambda event, args: event in watched and print("process:", event))
-    rooms = ("record", "drawing.compose", "runner")
+    rooms = ("record.model", "render.drawing", "worker.pool")
     ours = ["torch", *(f"sphinx_fxgraph.{name}" for name in rooms)]
     app.connect("build-finished", lambda app, error: print("imported:", [name for name in ours if name in sys.modules]))
 """

@@ -13,18 +13,18 @@ from sphinx.builders import Builder
 from sphinx.errors import ConfigError
 from sphinx.util import logging
 
-from sphinx_fxgraph.sphinxext.build import capture_and_layout
-from sphinx_fxgraph.sphinxext.domain import Use, fx_domain
-from sphinx_fxgraph.sphinxext.failure import sentence
-from sphinx_fxgraph.sphinxext.warn import warn
+from sphinx_fxgraph.sphinxext.build import capture
+from sphinx_fxgraph.sphinxext.domain import ModelUse, fx_domain
+from sphinx_fxgraph.sphinxext.messages import sentence
+from sphinx_fxgraph.sphinxext.messages import warn
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.environment import BuildEnvironment
 
     from sphinx_fxgraph.record.model import Record
-    from sphinx_fxgraph.sphinxext.build.comparison import Shown
-    from sphinx_fxgraph.sphinxext.build.state import Run
+    from sphinx_fxgraph.sphinxext.comparison import Shown
+    from sphinx_fxgraph.sphinxext.state import Run
 
 logger = logging.getLogger(__name__)
 
@@ -70,7 +70,7 @@ class _CacheBuilder(Builder):
             return
         if run.config.mode in ("cached", "off"):
             run.config = dataclasses.replace(run.config, mode="auto")
-        done = self.work(self._application, run, list(domain.each()))
+        done = self.work(self._application, run, list(domain.all_uses()))
         if not (self.added(run) and done):
             self._application.statuscode = 1
 
@@ -96,7 +96,7 @@ class _CacheBuilder(Builder):
                 "set fxgraph_cache_dir in conf.py to the folder of the cache, or name that of the doctrees with -d"
             )
 
-    def work(self, app: Sphinx, run: Run, uses: Sequence[Use]) -> bool:
+    def work(self, app: Sphinx, run: Run, uses: Sequence[ModelUse]) -> bool:
         """Do what the builder is for; whether all is well."""
         raise NotImplementedError
 
@@ -106,19 +106,19 @@ class WarmBuilder(_CacheBuilder):
 
     name = "fxgraph-warm"
 
-    def work(self, app: Sphinx, run: Run, uses: Sequence[Use]) -> bool:
+    def work(self, app: Sphinx, run: Run, uses: Sequence[ModelUse]) -> bool:
         """Fill the cache."""
         run.store.writable = True
         mine = set(_shard(sorted({use.spec_id for use in uses}), run.config.shard))
         uses = [use for use in uses if use.spec_id in mine]
-        capture_and_layout.complete(app, run, uses)
+        capture.complete(app, run, uses)
         if run.config.prune:
             for path in run.store.prune(run.specs.values()):
                 print(f"removed {path.name}, which no page uses")
         failed = {use.spec_id for use in uses if use.expect != "error" and _failed(run.record(use.spec_id))}
-        failed |= mine & run.troubles.keys()  # an old record is there, but no new one
+        failed |= mine & run.problems.keys()  # an old record is there, but no new one
         told = f"; {len(failed)} could not be captured, as the warnings say" if failed else ""
-        if failed and (why := capture_and_layout.cannot(run.config)):
+        if failed and (why := capture.cannot(run.config)):
             print(f"nothing is captured here, since {why}")
         print(f"{len(mine) - len(failed)} of {len(mine)} graphs are in {_near(run.store.folder)}{told}")
         return not failed and not run.store.complaints
@@ -129,26 +129,26 @@ class CheckBuilder(_CacheBuilder):
 
     name = "fxgraph-check"
 
-    def work(self, app: Sphinx, run: Run, uses: Sequence[Use]) -> bool:
+    def work(self, app: Sphinx, run: Run, uses: Sequence[ModelUse]) -> bool:
         """Tell what is stale or missing, how the architecture has changed, and what a build would warn of."""
         run.store.writable = False
         run.config = dataclasses.replace(run.config, mode="auto")
-        reasons = capture_and_layout.stale(run, dict.fromkeys(use.spec_id for use in uses))
-        shown = [*uses, *capture_and_layout.compared(app, run)]
+        reasons = capture.stale(run, dict.fromkeys(use.spec_id for use in uses))
+        shown = [*uses, *capture.compared(app, run)]
         undrawn = {
             key
-            for key, jobs in capture_and_layout.pictures(run, shown).items()
+            for key, jobs in capture.pictures(run, shown).items()
             if key not in reasons and not all(job.complete() for job in jobs)
         }
         before = {key: run.record(key) for key in reasons}
-        why = capture_and_layout.cannot(run.config) if reasons else ""
-        now = {} if why else {spec.id: record for spec, record in capture_and_layout.captured(app, run, list(reasons))}
+        why = capture.cannot(run.config) if reasons else ""
+        now = {} if why else {spec.id: record for spec, record in capture.captured(app, run, list(reasons))}
         for key, reason in reasons.items():
             told = "".join(f"\n  {line}" for line in _difference(before[key], now.get(key)))
             warn(f"{_name(run.specs[key])}: {reason}{told}", "cache", _place(uses, key))
         for key in sorted(undrawn):
             warn(f"{_name(run.specs[key])}: its drawing is not in the cache", "cache", _place(shown, key))
-        wrong = list(capture_and_layout.wrong(run, [use for use in uses if use.spec_id not in reasons]))
+        wrong = list(capture.wrong(run, [use for use in uses if use.spec_id not in reasons]))
         for message, subtype, location in wrong:
             warn(message, subtype, location)
         docs = _near(self.srcdir)
@@ -190,7 +190,7 @@ def _failed(record: Record | None) -> bool:
     return record is None or record.failure is not None
 
 
-def _place(uses: Iterable[Use], key: str) -> str | None:
+def _place(uses: Iterable[ModelUse], key: str) -> str | None:
     """Where a model is shown first."""
     return next((use.location for use in uses if use.spec_id == key), None)
 

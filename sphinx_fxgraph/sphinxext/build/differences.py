@@ -11,13 +11,13 @@ from sphinx_fxgraph.record.header import Failure
 from sphinx_fxgraph.cache.revisions import KeptError
 from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.spec.spec import GraphSpec
-from sphinx_fxgraph.sphinxext.build.comparison import Compared, Comparison, Kept
-from sphinx_fxgraph.sphinxext.build.state import Run, look_of
-from sphinx_fxgraph.sphinxext.domain import Asked, FxDomain, Use
-from sphinx_fxgraph.sphinxext.warn import warn
+from sphinx_fxgraph.sphinxext.comparison import Compared, Comparison, Kept
+from sphinx_fxgraph.sphinxext.state import Run, look_of
+from sphinx_fxgraph.sphinxext.domain import DiffUse, FxDomain, ModelUse
+from sphinx_fxgraph.sphinxext.messages import warn
 
 
-def made(run: Run, domain: FxDomain, folder: str | os.PathLike[str]) -> list[Use]:
+def made(run: Run, domain: FxDomain, folder: str | os.PathLike[str]) -> list[ModelUse]:
     """Compare what has been captured. From here on a difference is shown as a model is: as a record.
 
     Args:
@@ -36,11 +36,11 @@ def made(run: Run, domain: FxDomain, folder: str | os.PathLike[str]) -> list[Use
         if before and after:
             compared = run.compared[comparison.id] = Compared.of(before, after)
             run.records[comparison.id] = compared.record
-            uses.append(Use(comparison, compared.look(asked.look), asked.location))
+            uses.append(ModelUse(comparison, compared.look(asked.look), asked.location))
     return uses
 
 
-def _side(run: Run, side: GraphSpec | Kept, asked: Asked, folder: Path) -> Record | None:
+def _side(run: Run, side: GraphSpec | Kept, asked: DiffUse, folder: Path) -> Record | None:
     if not isinstance(side, Kept):
         return run.record(side.id)  # none, where another machine captures it
     run.specs[side.id] = side
@@ -51,13 +51,7 @@ def _side(run: Run, side: GraphSpec | Kept, asked: Asked, folder: Path) -> Recor
         return Record(spec={}, tracer="", failure=Failure("cache", "", str(error)))
 
 
-def look(run: Run, key: str, asked: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The options of a drawing; those of a difference depend on what differs."""
-    compared = run.compared.get(key)
-    return compared.look(asked) if compared else asked
-
-
-def shown(run: Run, asked: Asked) -> list[str]:
+def shown(run: Run, asked: DiffUse) -> list[str]:
     """What a page shows of a difference, as digests."""
     key = Comparison.from_dict(asked.comparison).id
     compared = run.compared.get(key)

@@ -19,14 +19,14 @@ from sphinx_fxgraph.sphinxext.domain import FxDomain, fx_domain
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
-    from sphinx_fxgraph.sphinxext.build.state import Run
+    from sphinx_fxgraph.sphinxext.state import Run
 
 
-_LACKING = "-"
+_INCOMPLETE = "-"
 """Ends the digest of a page that shows what is not in the store, and is therefore made again in every build."""
 
 
-def settled(domain: FxDomain) -> frozenset[str]:
+def up_to_date(domain: FxDomain) -> frozenset[str]:
     """The specs that only pages show which would say the same again, by the files that they were written from."""
     run = domain.run
     before, seals = _read(run), {key: run.seal(key) for key in run.specs}
@@ -43,8 +43,8 @@ def changed(domain: FxDomain) -> list[str]:
     run = domain.run
     seals = {key: run.seal(key) for key in run.specs if run.shows}
     for docname in domain.docnames:
-        lacks = run.shows and any(run.lacks(use.spec_id, use.look) for use in domain.uses.get(docname, ()))
-        run.digests[docname] = _digest(domain, docname, seals) + _LACKING * lacks
+        is_incomplete = run.shows and any(run.is_incomplete(use.spec_id, use.look) for use in domain.uses.get(docname, ()))
+        run.digests[docname] = _digest(domain, docname, seals) + _INCOMPLETE * is_incomplete
     before = _read(run)
     return [docname for docname, now in run.digests.items() if before.get(docname) != now]
 

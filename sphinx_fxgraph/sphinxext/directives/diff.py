@@ -12,14 +12,14 @@ from docutils import nodes
 
 from sphinx_fxgraph.record.header import Failure
 from sphinx_fxgraph.spec.spec import SpecError
-from sphinx_fxgraph.sphinxext import expectations, failure
+from sphinx_fxgraph.sphinxext import expectations, messages
 from sphinx_fxgraph.sphinxext.directives.graph import LOOK, FxgraphDirective, defaults, spec_of
-from sphinx_fxgraph.sphinxext.domain import Asked, Use, fx_domain
+from sphinx_fxgraph.sphinxext.domain import DiffUse, ModelUse, fx_domain
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
-    from sphinx_fxgraph.sphinxext.build.comparison import Kept
+    from sphinx_fxgraph.sphinxext.comparison import Kept
 
 OURS = ("against", "against-inputs")
 """The options that ``fxgraph`` does not have."""
@@ -32,7 +32,7 @@ class FxgraphDiffDirective(FxgraphDirective):
 
     def run(self) -> list[nodes.Node]:
         """Leave the figure, and note what is compared. Nothing is captured or drawn here."""
-        from sphinx_fxgraph.sphinxext.build.comparison import Comparison  # few pages compare
+        from sphinx_fxgraph.sphinxext.comparison import Comparison  # few pages compare
 
         target = self.arguments[0] if self.arguments else ""
         options = dict(self.options)
@@ -51,7 +51,7 @@ class FxgraphDiffDirective(FxgraphDirective):
         except SpecError as error:
             subtype = "input" if str(error).startswith("inputs") else "option"
             self._wrong(str(error), subtype)
-            block = failure.block(Failure(subtype, "", str(error)))
+            block = messages.block(Failure(subtype, "", str(error)))
             return [nodes.paragraph("", "", nodes.literal(target, target)), block]
         for name in expectations.OPTIONS.keys() & options.keys():
             self._wrong(f"{name}: a difference claims nothing; write it where the model itself is shown", "option")
@@ -60,8 +60,8 @@ class FxgraphDiffDirective(FxgraphDirective):
         look = {name: checked.pop(name) for name in LOOK if name in checked}
         domain, location = fx_domain(self.env), self.get_location()
         for spec in comparison.specs:
-            domain.note(self.env.docname, Use(spec, None, location))
-        domain.compare(self.env.docname, Asked(comparison.to_dict(), look, location))
+            domain.note_use(self.env.docname, ModelUse(spec, None, location))
+        domain.note_difference(self.env.docname, DiffUse(comparison.to_dict(), look, location))
         figure, behind = self._figure(comparison, look, checked)
         figure["classes"].append("fxg-diff")
         return [figure, behind]
@@ -69,7 +69,7 @@ class FxgraphDiffDirective(FxgraphDirective):
     def _outside(self, text: str) -> Kept | None:
         """A record that is not captured: a file, or something that a revision of the repository has."""
         from sphinx_fxgraph.cache import revisions
-        from sphinx_fxgraph.sphinxext.build.comparison import Kept
+        from sphinx_fxgraph.sphinxext.comparison import Kept
 
         if text.endswith(".json") and ":" not in text:
             relative, absolute = self.env.relfn2path(text)

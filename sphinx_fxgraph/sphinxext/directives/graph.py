@@ -14,11 +14,11 @@ from sphinx.util.docutils import SphinxDirective
 
 from sphinx_fxgraph.record.header import Failure
 from sphinx_fxgraph.spec.spec import GraphSpec, SpecError, names_set, parse_inputs
-from sphinx_fxgraph.sphinxext import expectations, failure
+from sphinx_fxgraph.sphinxext import expectations, messages
 from sphinx_fxgraph.sphinxext.config import Config
-from sphinx_fxgraph.sphinxext.domain import Use, fx_domain
+from sphinx_fxgraph.sphinxext.domain import ModelUse, fx_domain
+from sphinx_fxgraph.sphinxext.messages import warn
 from sphinx_fxgraph.sphinxext.nodes import fxgraph, fxgraph_tables
-from sphinx_fxgraph.sphinxext.warn import warn
 from sphinx_fxgraph.tables.columns import parse_columns
 from sphinx_fxgraph.text.ids import anchor
 from sphinx_fxgraph.view.options import COLOURS, parse_dims
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.config import Config as SphinxConfig
 
-    from sphinx_fxgraph.sphinxext.build.comparison import Shown
+    from sphinx_fxgraph.sphinxext.comparison import Shown
 
 
 def _one_of(*choices: str) -> Callable[[str], str]:
@@ -149,13 +149,13 @@ class FxgraphDirective(SphinxDirective):
             subtype = "input" if str(error).startswith("inputs") else "option"
             self._wrong(str(error), subtype)
             message = Failure(subtype, "", str(error))
-            return [nodes.paragraph("", "", nodes.literal(target, target)), failure.block(message)]
+            return [nodes.paragraph("", "", nodes.literal(target, target)), messages.block(message)]
         checked = self._check(options)
         look = {name: checked.pop(name) for name in LOOK if name in checked}
         shown = self._figure(spec, look, checked)
         said = {name: checked[name] for name in expectations.OPTIONS if name in checked}
         expect = "error" if said.get("expect") == "error" else ""
-        use = Use(
+        use = ModelUse(
             spec,
             look,
             self.get_location(),
@@ -164,7 +164,7 @@ class FxgraphDirective(SphinxDirective):
             " ".join(checked.get("name", "").split()),
             shown[1]["figure"],
         )
-        fx_domain(self.env).note(self.env.docname, use)
+        fx_domain(self.env).note_use(self.env.docname, use)
         return [*shown]
 
     # -- what is meant

@@ -17,8 +17,8 @@ from sphinx.util.docutils import SphinxDirective
 
 from sphinx_fxgraph.spec.spec import SpecError, parse_target
 from sphinx_fxgraph.sphinxext.directives.graph import CAPTURE, defaults, spec_of
-from sphinx_fxgraph.sphinxext.domain import Use, fx_domain
-from sphinx_fxgraph.sphinxext.warn import warn
+from sphinx_fxgraph.sphinxext.domain import ModelUse, fx_domain
+from sphinx_fxgraph.sphinxext.messages import warn
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -103,8 +103,8 @@ class FxgraphTable(SphinxDirective):
             self.env.note_reread()
             warn(str(error), "input" if str(error).startswith("inputs") else "option", self.get_location())
             return None
-        use = Use(spec, None, self.get_location())
-        fx_domain(self.env).note(self.env.docname, use)
+        use = ModelUse(spec, None, self.get_location())
+        fx_domain(self.env).note_use(self.env.docname, use)
         return Entry(title, asked, spec.id)
 
 
@@ -118,7 +118,7 @@ def model_table(
     domain = fx_domain(directive.env)
     domain.tables[directive.env.docname] = True
     for entry in entries:
-        domain.mention(directive.env.docname, entry.text)
+        domain.note_mention(directive.env.docname, entry.text)
     kind = ["fxg-table", "fxg-compare"] if compare else ["fxg-table"]
     table = nodes.table("", classes=[*kind, *directive.options.get("class", ())])
     table["fxgraph"] = {"rows": [tuple(entry) for entry in entries], "columns": tuple(columns), "compare": compare}
@@ -160,6 +160,33 @@ def _parts(written: str) -> Iterator[str]:
         yield " ".join(part.split())
 
 
+# -- the report
+
+
+def _only(written: str) -> str:
+    return directives.choice(written, ("failed",))
+
+
+class FxgraphReport(SphinxDirective):
+    """``.. fxgraph-report::``: a row a model; with ``:only: failed`` those alone whose capture went wrong."""
+
+    option_spec: ClassVar[dict[str, Callable[[str], Any]]] = {
+        "caption": directives.unchanged_required,
+        "class": directives.class_option,
+        "name": directives.unchanged_required,
+        "only": _only,
+    }
+
+    def run(self) -> list[nodes.Node]:
+        """Leave a table without rows: the pages that are read later have models too."""
+        domain, docname = fx_domain(self.env), self.env.docname
+        domain.tables[docname] = domain.reports[docname] = True
+        table = nodes.table("", classes=["fxg-table", "fxg-report", "longtable", *self.options.get("class", ())])
+        table["fxgraph_report"] = self.options.get("only", "")
+        return [*captioned(self, table)]
+
+
 def setup(app: Sphinx) -> None:
-    """Tell Sphinx of the directive."""
+    """Register the directives."""
     app.add_directive("fxgraph-table", FxgraphTable)
+    app.add_directive("fxgraph-report", FxgraphReport)

@@ -15,14 +15,14 @@ from sphinx.util.docutils import SphinxDirective
 from sphinx_fxgraph.sphinxext.directives.table import DEFAULT, model_table, parse_columns
 from sphinx_fxgraph.sphinxext.directives.table import Entry as Row
 from sphinx_fxgraph.sphinxext.domain import fx_domain
-from sphinx_fxgraph.sphinxext.warn import warn
+from sphinx_fxgraph.sphinxext.messages import warn
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.environment import BuildEnvironment
 
-    from sphinx_fxgraph.sphinxext.build.state import Run
     from sphinx_fxgraph.sphinxext.directives.zoo_pages import Page
+    from sphinx_fxgraph.sphinxext.state import Run
 
 
 def generate(app: Sphinx) -> None:

@@ -24,7 +24,7 @@ from sphinx_fxgraph.spec.source_text import SpecError
 from sphinx_fxgraph.spec.syntax import packages
 from sphinx_fxgraph.sphinxext.directives.graph import CAPTURE, LOOK, PAGE
 from sphinx_fxgraph.sphinxext.domain import fx_domain
-from sphinx_fxgraph.sphinxext.warn import warn
+from sphinx_fxgraph.sphinxext.messages import warn
 from sphinx_fxgraph.text.escape import file_stem, one_line
 from sphinx_fxgraph.worker import registry
 from sphinx_fxgraph.worker.registry import Entry, Listing, RegistryError
@@ -32,7 +32,7 @@ from sphinx_fxgraph.worker.registry import Entry, Listing, RegistryError
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
-    from sphinx_fxgraph.sphinxext.build.state import Run
+    from sphinx_fxgraph.sphinxext.state import Run
 
 OPTIONS = frozenset((*CAPTURE, *LOOK, *PAGE))
 """The options that a registry may set."""

@@ -18,9 +18,9 @@ from sphinx_fxgraph.render import drawing as compose
 from sphinx_fxgraph.render.dot import model as classic
 from sphinx_fxgraph.render.heat import Shares, scale
 from sphinx_fxgraph.sphinxext.assets import write
-from sphinx_fxgraph.sphinxext.build.state import look_of
 from sphinx_fxgraph.sphinxext.domain import fx_domain
 from sphinx_fxgraph.sphinxext.nodes import fxgraph, fxgraph_tables
+from sphinx_fxgraph.sphinxext.state import look_of
 from sphinx_fxgraph.sphinxext.writers.resolve import dot_name
 from sphinx_fxgraph.sphinxext.writers.static_image import print_svg
 from sphinx_fxgraph.text.escape import file_stem, unique_file_stem

@@ -10,12 +10,11 @@ from sphinx import addnodes
 
 from sphinx_fxgraph.record.model import Record, join
 from sphinx_fxgraph.render import summary
-from sphinx_fxgraph.sphinxext import failure
-from sphinx_fxgraph.sphinxext.build import differences
-from sphinx_fxgraph.sphinxext.build.state import Run, look_of
+from sphinx_fxgraph.sphinxext import messages
 from sphinx_fxgraph.sphinxext.domain import fx_domain
 from sphinx_fxgraph.sphinxext.nodes import fxgraph, fxgraph_rows, fxgraph_tables
-from sphinx_fxgraph.sphinxext.writers import changes_table, stage_table, static_image, tables
+from sphinx_fxgraph.sphinxext.state import Run, look_of
+from sphinx_fxgraph.sphinxext.writers import static_image, tables
 from sphinx_fxgraph.tables import stages
 from sphinx_fxgraph.tables.columns import COLUMNS
 from sphinx_fxgraph.text.escape import file_stem
@@ -34,11 +33,11 @@ def fill(document: nodes.document, env: BuildEnvironment) -> None:
     run = fx_domain(env).run
     taken = {name for node in document.findall(nodes.Element) for name in node["ids"]}
     for place in list(document.findall(fxgraph)):
-        place["look"] = differences.look(run, place["spec"], place["look"])
+        place["look"] = run.look(place["spec"], place["look"])
         place["prefix"] = _prefix(run, place, taken)
         _fill_figure(env, place)
     for behind in list(document.findall(fxgraph_tables)):
-        behind["look"] = differences.look(run, behind["spec"], behind["look"])
+        behind["look"] = run.look(behind["spec"], behind["look"])
         behind["prefix"] = _prefix(run, behind, taken)
         _fill_behind(run, behind)
 
@@ -97,24 +96,24 @@ def _fill_behind(run: Run, behind: fxgraph_tables) -> None:
     if not _is_drawn(run, behind):
         told += _outline(record)
     if record.failure:
-        told.append(failure.block(record.failure))
+        told.append(messages.block(record.failure))
         if record.root:  # a partial graph does not show the modules that were not reached
             told += _outline(dataclasses.replace(record, root="", bodies={}))
     columns = COLUMNS if behind["table"] is None else behind["table"]
     compared = run.compared.get(behind["spec"])
     rows = stages.stages(record) if behind["stages"] and not compared else []
     if rows and _is_html(run):
-        behind += stage_table.table(rows, run.config.units, behind["prefix"])
+        behind += tables.stage_table(rows, run.config.units, behind["prefix"])
     elif rows:
-        told.append(stage_table.table(rows, run.config.units))
+        told.append(tables.stage_table(rows, run.config.units))
     if columns and _is_html(run):
         if compared and compared.difference.changes:
-            changes = changes_table.html_table(compared.difference, behind["prefix"])
+            changes = tables.html_changes(compared.difference, behind["prefix"])
             behind += fxgraph_rows("", changes, rows=len(compared.difference.changes))
         elif not compared and (table := tables.html_table(record, columns)):
             behind += fxgraph_rows("", table, rows=sum(len(group.rows) for group in table["groups"]))
     elif columns and compared:
-        told += changes_table.plain_table(compared.difference)
+        told += tables.plain_changes(compared.difference)
     elif columns:
         told += tables.plain_tables(record, columns, run.config.units)
     behind.parent.replace(behind, [*told, behind] if behind.children else told)

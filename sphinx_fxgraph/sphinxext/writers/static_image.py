@@ -13,10 +13,10 @@ from sphinx_fxgraph.render import drawing as compose
 from sphinx_fxgraph.render.heat import Shares
 from sphinx_fxgraph.render.pagination import strips
 from sphinx_fxgraph.sphinxext.assets import write
-from sphinx_fxgraph.sphinxext.build.state import Run, look_of
 from sphinx_fxgraph.sphinxext.domain import fx_domain
+from sphinx_fxgraph.sphinxext.messages import warn
 from sphinx_fxgraph.sphinxext.nodes import fxgraph
-from sphinx_fxgraph.sphinxext.warn import warn
+from sphinx_fxgraph.sphinxext.state import Run, look_of
 from sphinx_fxgraph.sphinxext.writers import latex
 from sphinx_fxgraph.text.escape import unique_file_stem
 
@@ -40,8 +40,8 @@ def suffix(run: Run) -> str:
 def tell(run: Run) -> None:
     """Warn, once a build, where there could be drawings and are none."""
     why = "" if _wanted(run) in ("", ".svg") else convert.missing()
-    if why and why not in run.told:
-        run.told.add(why)
+    if why and why not in run.warned:
+        run.warned.add(why)
         warn(f"outlines stand in the place of drawings: {why}", "layout")
 
 

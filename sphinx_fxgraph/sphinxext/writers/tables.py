@@ -1,4 +1,4 @@
-"""The node table in a doctree: for HTML what it is written from, for other formats a table of docutils."""
+"""The tables behind a graph as docutils nodes: nodes of the graph, stages, changes of a difference."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from collections.abc import Iterator, Sequence
 from docutils import nodes
 from sphinx import addnodes
 
+from sphinx_fxgraph.record.conventions import macs_of
+from sphinx_fxgraph.record.diff import SIGNS, Change, Difference
 from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.sphinxext.nodes import fxgraph_nodes
 from sphinx_fxgraph.tables.columns import TEXTS
 from sphinx_fxgraph.tables.rows import Rows, node_rows
+from sphinx_fxgraph.tables.stages import Stage
+from sphinx_fxgraph.text.ids import anchor
 from sphinx_fxgraph.text.units import Units
 
 _WIDEST = 32
@@ -85,3 +89,78 @@ def _class(path: str) -> addnodes.pending_xref:
     return addnodes.pending_xref(
         "", shown, refdomain="py", reftype="class", reftarget=public, refexplicit=True, fxgraph=True
     )
+
+
+# -- stages
+
+STAGE_COLUMNS = ("stage", "blocks", "output shape", "parameters", "MACs")
+
+
+def stage_table(stages: Sequence[Stage], units: Units, prefix: str = "") -> nodes.table:
+    """A row a stage.
+
+    Args:
+        stages: the rows.
+        units: how numbers are written, and what counts as a MAC.
+        prefix: what the ids in the drawing start with, where names lead to it.
+    """
+    texts = [_stage_cells(stage, units) for stage in stages]
+    body = nodes.tbody()
+    for stage, (name, *others) in zip(stages, texts, strict=True):
+        content: nodes.Node = nodes.Text(name)
+        if prefix and stage.paths:
+            path = stage.paths[0]
+            content = nodes.reference("", name, internal=True, refid=anchor(prefix, path), path=path)
+        cells = (content, *map(nodes.Text, others))
+        body += nodes.row("", *(nodes.entry("", nodes.paragraph("", "", cell)) for cell in cells))
+    return nodes.table("", grouped(STAGE_COLUMNS, body, widths(STAGE_COLUMNS, texts)), classes=["fxg-stages"])
+
+
+def _stage_cells(stage: Stage, units: Units) -> tuple[str, ...]:
+    macs = macs_of(stage, units.convention)
+    numbers = (units.count(stage.parameters), "" if macs is None else units.count(macs))
+    return (stage.name, stage.made_of, stage.output, *numbers)
+
+
+# -- changes
+
+CHANGE_COLUMNS = ("change", "path", "operator", "before", "after", "parameters")
+
+
+def html_changes(difference: Difference, prefix: str) -> nodes.table:
+    """A row a change, its path linked with the drawing."""
+    body = nodes.tbody()
+    seen: set[str] = set()
+    for change in difference.changes:
+        texts = _change_texts(change)
+        path = change.drawn or change.path
+        name = anchor(f"{prefix}-row", path)
+        ids = [] if name in seen else [name]
+        seen.add(name)
+        link = nodes.reference("", texts[1], internal=True, refid=anchor(prefix, path), path=path)
+        cells: list[nodes.Node] = [nodes.Text(text) for text in texts]
+        cells[1] = link
+        entries = (nodes.entry("", nodes.paragraph("", "", cell, classes=["no-search"])) for cell in cells)
+        body += nodes.row("", *entries, ids=ids, classes=[f"fxg-{change.kind}"])
+    return nodes.table("", grouped(CHANGE_COLUMNS, body), classes=["fxg-changes"])
+
+
+def plain_changes(difference: Difference) -> Iterator[nodes.table]:
+    """The same for formats without a drawing."""
+    rows = [_change_texts(change) for change in difference.changes]
+    body = nodes.tbody()
+    for row in rows:
+        body += nodes.row("", *(nodes.entry("", nodes.paragraph(text, text)) for text in row))
+    if rows:
+        yield nodes.table(
+            "", grouped(CHANGE_COLUMNS, body, widths(CHANGE_COLUMNS, rows)), classes=["fxg-changes", "longtable"]
+        )
+
+
+def _change_texts(change: Change) -> Sequence[str]:
+    """Sign and word, since neither colour nor sign alone says it to everyone."""
+    path = f"{change.path} … {change.last}" if change.last else change.path
+    path += f" ×{change.places}" if change.places > 1 else ""
+    path += f" (was {change.old_path})" if change.old_path else ""
+    parameters = f"{change.parameters:+,}".replace("-", "−") if change.parameters else ""
+    return f"{SIGNS[change.kind]} {change.kind}", path, change.operator, change.before, change.after, parameters

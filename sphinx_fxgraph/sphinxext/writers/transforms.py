@@ -29,10 +29,10 @@ class Fill(SphinxPostTransform):
             domain.run.written[docname] = domain.run.digests[docname]
         # Some builders put all pages into one: what is in it counts, not which it is.
         if any(_is_place(node) for node in self.document.findall(nodes.Element)):
-            from sphinx_fxgraph.sphinxext.writers import report_rows, resolve, table_rows, thumbnails
+            from sphinx_fxgraph.sphinxext.writers import model_tables, resolve, thumbnails
 
-            for room in (resolve, table_rows, report_rows, thumbnails):
-                room.fill(self.document, self.env)
+            for fill in (resolve.fill, model_tables.fill_tables, model_tables.fill_reports, thumbnails.fill):
+                fill(self.document, self.env)
             if domain.run.builder.format == "latex":
                 latex.narrow(self.document)
 

@@ -1,4 +1,4 @@
-"""The rows of a table of models, found when the page is written."""
+"""The rows of tables of models and of reports, looked up when the page is written."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from sphinx_fxgraph.record.conventions import macs_of
 from sphinx_fxgraph.record.metrics import depth
 from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.render import summary
-from sphinx_fxgraph.sphinxext import failure
+from sphinx_fxgraph.sphinxext import messages
 from sphinx_fxgraph.sphinxext.directives.table import NUMBERS, Entry
-from sphinx_fxgraph.sphinxext.domain import FxDomain, Use, fx_domain
+from sphinx_fxgraph.sphinxext.domain import FxDomain, ModelUse, fx_domain
 from sphinx_fxgraph.sphinxext.writers import tables
 from sphinx_fxgraph.tables import stages, variants
 from sphinx_fxgraph.text.units import Units
@@ -40,7 +40,7 @@ class Model(NamedTuple):
     record: Record | None
 
 
-def fill(document: nodes.document, env: BuildEnvironment) -> None:
+def fill_tables(document: nodes.document, env: BuildEnvironment) -> None:
     """Give the tables of one page their rows."""
     domain = fx_domain(env)
     units = domain.run.config.units
@@ -77,7 +77,7 @@ def _models(domain: FxDomain, entries: Sequence[Entry], table: nodes.table) -> I
             logger.warning("undefined graph: %s", entry.text, type="ref", subtype="model", location=table)
 
 
-def _figures(domain: FxDomain) -> Iterator[tuple[str, Use]]:
+def _figures(domain: FxDomain) -> Iterator[tuple[str, ModelUse]]:
     """The uses that have a graph on their page."""
     for docname in sorted(domain.uses):
         yield from ((docname, use) for use in domain.uses[docname] if use.figure)
@@ -158,7 +158,7 @@ def _activations(record: Record, units: Units) -> str:
 
 def _verdict(record: Record, _: Units) -> str:
     if record.failure:
-        return failure.title(record.failure)
+        return messages.title(record.failure)
     return _VERDICTS.get(record.verdict.kind, record.verdict.kind) if record.verdict else ""
 
 
@@ -181,3 +181,47 @@ CELLS: dict[str, Cell] = {
     "verdict": _verdict,
 }
 """What stands in a column, the first one apart, which is the model's name."""
+
+
+# -- reports
+
+_REPORT_COLUMNS = ("model", "page", "outcome", "tracer", "ops", "holds for")
+_FAILED_COLUMNS = _REPORT_COLUMNS[:3]
+
+
+def fill_reports(document: nodes.document, env: BuildEnvironment) -> None:
+    """Give the reports on one page their rows."""
+    domain = fx_domain(env)
+    run = domain.run
+    for table in [table for table in document.findall(nodes.table) if "fxgraph_report" in table]:
+        only = table.attributes.pop("fxgraph_report")
+        columns = _FAILED_COLUMNS if only == "failed" else _REPORT_COLUMNS
+        body, texts = nodes.tbody(), []
+        for docname in sorted(domain.uses):
+            for use in {(use.figure, use.spec_id): use for use in domain.uses[docname]}.values():
+                record = run.record(use.spec_id) if run.shows else None
+                if only == "failed" and record is not None and not record.failure:
+                    continue
+                cells = _report_cells(use, docname, record, run.config.units)[: len(columns)]
+                link = make_refnode(run.builder, env.docname, docname, use.figure, nodes.Text(cells[0]))
+                contents = (link, *map(nodes.Text, cells[1:]))
+                entries = (nodes.entry("", nodes.paragraph("", "", content)) for content in contents)
+                body += nodes.row("", *entries, classes=["fxg-failed"] if record is None or record.failure else [])
+                texts.append(cells)
+        if texts:
+            table += tables.grouped(columns, body, tables.widths(columns, texts, WIDEST))
+        else:
+            told = "every capture went well" if only else "no page shows a model"
+            table.replace_self(nodes.paragraph(told, told))
+
+
+def _report_cells(use: ModelUse, docname: str, record: Record | None, units: Units) -> tuple[str, ...]:
+    """What stands in each column."""
+    name = use.name or use.spec.target or use.spec.label
+    if record is None:
+        return name, docname, "not captured", "", "", ""
+    if record.failure:
+        expected = "as expected: " if use.expect == "error" else ""
+        return name, docname, expected + messages.sentence(record.failure), record.tracer, "", ""
+    ops, verdict = (CELLS[column](record, units) for column in ("ops", "verdict"))
+    return name, docname, "captured", record.tracer, ops, verdict

@@ -1,10 +1,31 @@
-"""What a page and a warning say of a model that gave no graph, or only a part of one."""
+"""Warnings and failures in words: what the console and the page say when something goes wrong.
+
+Every warning has the type ``fxgraph``, a subtype and a location, so that ``suppress_warnings`` can name each kind.
+"""
 
 from __future__ import annotations
 
 from docutils import nodes
+from sphinx.util import logging
 
 from sphinx_fxgraph.record.header import Failure
+
+logger = logging.getLogger(__name__)
+
+SUBTYPES = (
+    *("import", "build", "input", "trace", "probe", "limit", "mock"),
+    *("verdict", "expect", "layout", "cache", "option"),
+)
+"""The stages of a failed capture, and what else can be wrong."""
+
+
+def warn(message: str, subtype: str, location: str | None = None) -> None:
+    """Warn of something at a place in the docs; without a place it concerns the whole build."""
+    assert subtype in SUBTYPES, subtype
+    logger.warning("%s", message, type="fxgraph", subtype=subtype, location=location)
+
+
+# -- failures
 
 _TITLES = {
     "import": "The model cannot be imported",

@@ -20,12 +20,12 @@ from sphinx.util.display import progress_message, status_iterator
 
 from sphinx_fxgraph.cache.fingerprints import SourceFinder
 from sphinx_fxgraph.spec.spec import GraphSpec
-from sphinx_fxgraph.sphinxext import expectations, failure
+from sphinx_fxgraph.sphinxext import expectations, messages
 from sphinx_fxgraph.sphinxext.build import outdated
-from sphinx_fxgraph.sphinxext.build.state import Run, look_of
+from sphinx_fxgraph.sphinxext.state import Run, look_of
 from sphinx_fxgraph.sphinxext.config import Config
-from sphinx_fxgraph.sphinxext.domain import Use, fx_domain
-from sphinx_fxgraph.sphinxext.warn import warn
+from sphinx_fxgraph.sphinxext.domain import ModelUse, fx_domain
+from sphinx_fxgraph.sphinxext.messages import warn
 from sphinx_fxgraph.cache.store import Store
 
 if TYPE_CHECKING:
@@ -52,15 +52,15 @@ def update(app: Sphinx, env: BuildEnvironment) -> list[str]:
     """Capture and draw what the pages need, and return the pages that would now look different."""
     domain = fx_domain(env)
     run = domain.run
-    uses = list(domain.each())
+    uses = list(domain.all_uses())
     run.specs = {use.spec_id: use.spec for use in uses}
     if run.shows:
-        run.settled = outdated.settled(domain)
+        run.up_to_date = outdated.up_to_date(domain)
         complete(app, run, uses)
     return outdated.changed(domain) if run.builder.format else []
 
 
-def complete(app: Sphinx, run: Run, uses: Sequence[Use]) -> None:
+def complete(app: Sphinx, run: Run, uses: Sequence[ModelUse]) -> None:
     """Make what some uses need: capture, draw, and tell what went wrong."""
     reasons = stale(run, dict.fromkeys(use.spec_id for use in uses))
     if why := cannot(run.config):
@@ -72,7 +72,7 @@ def complete(app: Sphinx, run: Run, uses: Sequence[Use]) -> None:
         warn(message, subtype, location)
 
 
-def compared(app: Sphinx, run: Run) -> Sequence[Use]:
+def compared(app: Sphinx, run: Run) -> Sequence[ModelUse]:
     """The drawings of differences, which are known when both models are."""
     domain = fx_domain(app.env)
     if not domain.differences:
@@ -119,7 +119,7 @@ def _leave(run: Run, reasons: dict[str, str], why: str) -> None:
         if run.head(key) is None:
             run.missing(key, why)
         else:
-            run.troubles[key] = "cache", f"shown as it was captured before: {reason}"
+            run.problems[key] = "cache", f"shown as it was captured before: {reason}"
 
 
 def captured(app: Sphinx, run: Run, keys: Sequence[str]) -> Iterator[tuple[GraphSpec, Record]]:
@@ -155,15 +155,15 @@ def captured(app: Sphinx, run: Run, keys: Sequence[str]) -> Iterator[tuple[Graph
 
 def _capture(app: Sphinx, run: Run, keys: Sequence[str]) -> None:
     """Capture, and keep each record as soon as it is there."""
-    run.settled -= frozenset(keys)
+    run.up_to_date -= frozenset(keys)
     for spec, record in captured(app, run, keys):
         old = run.record(spec.id)
         if not (record.failure and record.failure.transient):
             run.keep(spec.id, record)
         elif old is not None and old.root:
             # It says more of this machine (no torch, no time, no network) than of the model, so it replaces nothing.
-            reason = failure.sentence(record.failure)
-            run.troubles[spec.id] = "cache", f"shown as it was captured before. {reason}"
+            reason = messages.sentence(record.failure)
+            run.problems[spec.id] = "cache", f"shown as it was captured before. {reason}"
         else:
             run.records[spec.id] = record
 
@@ -171,11 +171,11 @@ def _capture(app: Sphinx, run: Run, keys: Sequence[str]) -> None:
 # -- draw
 
 
-def pictures(run: Run, uses: Iterable[Use]) -> dict[str, list[Job]]:
-    """What some uses show, by spec id: one picture for each look. What is settled has its pictures."""
+def pictures(run: Run, uses: Iterable[ModelUse]) -> dict[str, list[Job]]:
+    """What some uses show, by spec id: one picture for each look. What is up_to_date has its pictures."""
     looks: dict[str, dict[Look, None]] = {}
     for use in uses:
-        if use.spec_id in run.settled:
+        if use.spec_id in run.up_to_date:
             continue
         wanted = looks.setdefault(use.spec_id, {})
         if use.look is not None:
@@ -183,7 +183,7 @@ def pictures(run: Run, uses: Iterable[Use]) -> dict[str, list[Job]]:
     return {key: run.jobs(key, *wanted) for key, wanted in looks.items()}
 
 
-def _draw(run: Run, uses: Sequence[Use]) -> None:
+def _draw(run: Run, uses: Sequence[ModelUse]) -> None:
     """Lay out what is not laid out, all in one batch, and note what can be drawn."""
     shown = pictures(run, uses)
     undrawn = {key: jobs for key, jobs in shown.items() if not all(job.complete() for job in jobs)}
@@ -234,7 +234,7 @@ def _keep(run: Run, engine: Engine, pictures: dict[str, list[Job]], complaints: 
 # -- tell
 
 
-def wrong(run: Run, uses: Sequence[Use]) -> Iterator[tuple[str, str, str | None]]:
+def wrong(run: Run, uses: Sequence[ModelUse]) -> Iterator[tuple[str, str, str | None]]:
     """What to warn of: message, subtype and place, for each place that shows a model which went wrong.
 
     Failures are told again in every build.
@@ -243,17 +243,17 @@ def wrong(run: Run, uses: Sequence[Use]) -> Iterator[tuple[str, str, str | None]
         key = use.spec_id
         record = run.head(key)
         name = use.spec.target or use.spec.label
-        if key in run.troubles:
-            subtype, message = run.troubles[key]
+        if key in run.problems:
+            subtype, message = run.problems[key]
             yield f"{name}: {message}", subtype, use.location
         failed = record.failure if record else None
         if failed and (use.expect != "error" or failed.stage == "cache"):
             mock = _mock(run, failed.missing)
-            yield f"{name}: {failure.sentence(failed)}{mock}", "mock" if mock else failed.stage, use.location
+            yield f"{name}: {messages.sentence(failed)}{mock}", "mock" if mock else failed.stage, use.location
         elif use.expect == "error" and not failed:
             yield f"{name}: it was expected to fail, but its graph was captured", "expect", use.location
-        elif (use.claims or run.config.require_verdict) and (captured := run.record(key)):
-            for complaint in expectations.broken(captured, use.claims, run.config.units):
+        elif (use.expectations or run.config.require_verdict) and (captured := run.record(key)):
+            for complaint in expectations.broken(captured, use.expectations, run.config.units):
                 yield f"{name}: {complaint}", "expect", use.location
             if run.config.require_verdict and captured.verdict and captured.verdict.kind == "path":
                 from sphinx_fxgraph.render import summary

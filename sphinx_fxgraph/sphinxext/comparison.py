@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from sphinx_fxgraph.cache import revisions
+from sphinx_fxgraph.cache.store import Store
 from sphinx_fxgraph.record.diff import SIGNS, Change, Difference, compare, merged
 from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.spec.spec import GraphSpec
-from sphinx_fxgraph.cache.store import Store
 
 _MOST_OPEN = 12
 """Modules that are opened because something in them differs."""
@@ -65,7 +65,9 @@ class Kept:
         if record is None:
             record = store.record(self)
             if record is None:
-                raise revisions.KeptError(f"{self.text}: neither git knows the revision here, nor has the cache its record")
+                raise revisions.KeptError(
+                    f"{self.text}: neither git knows the revision here, nor has the cache its record"
+                )
             return record
         record = dataclasses.replace(record, spec=self.to_dict())
         store.put_record(self, record)

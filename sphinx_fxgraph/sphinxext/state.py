@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sphinx_fxgraph.view.options import Look
-from sphinx_fxgraph.record.header import Failure
 from sphinx_fxgraph.cache.store import Store
+from sphinx_fxgraph.record.header import Failure
+from sphinx_fxgraph.view.options import Look
 
 if TYPE_CHECKING:
     from sphinx.builders import Builder
 
-    from sphinx_fxgraph.render.drawing import Job
     from sphinx_fxgraph.record.header import Head, Outline
     from sphinx_fxgraph.record.model import Record
-    from sphinx_fxgraph.sphinxext.build.comparison import Compared, Shown
+    from sphinx_fxgraph.render.drawing import Job
+    from sphinx_fxgraph.sphinxext.comparison import Compared, Shown
     from sphinx_fxgraph.sphinxext.config import Config
 
 
@@ -45,14 +45,14 @@ class Run:
     """Likewise: layouts that the engine complained of, or that may not be written."""
     drawn: dict[tuple[str, Look], str] = field(default_factory=dict)
     """What has a picture, by spec id and look, and a digest of its layout."""
-    settled: frozenset[str] = frozenset()
+    up_to_date: frozenset[str] = frozenset()
     """Ids of the specs that only pages show which were written from the very files that are in the store today: of
     these all is there. They are read and drawn for a page that is written again, and else not at all."""
     seals: dict[str, str] = field(default_factory=dict)
     """By spec id: a digest of its files."""
-    troubles: dict[str, tuple[str, str]] = field(default_factory=dict)
+    problems: dict[str, tuple[str, str]] = field(default_factory=dict)
     """By spec id: subtype and text of a warning about a record that is shown all the same."""
-    told: set[str] = field(default_factory=set)
+    warned: set[str] = field(default_factory=set)
     """What concerns the whole build and has been warned of."""
     digests: dict[str, str] = field(default_factory=dict)
     """Of each page: what it would show now."""
@@ -83,11 +83,11 @@ class Run:
 
     def head(self, key: str) -> Record | Head | None:
         """The same, without the graph where that saves time."""
-        return self._headed(key) if key in self.settled else self.record(key)
+        return self._headed(key) if key in self.up_to_date else self.record(key)
 
     def outline(self, key: str) -> Record | Outline | None:
         """The same with what is in the graph, but not what it is, where that saves time."""
-        return self._outlined(key) if key in self.settled else self.record(key)
+        return self._outlined(key) if key in self.up_to_date else self.record(key)
 
     def seal(self, key: str) -> str:
         """A digest of what is known of the model, from the bytes of its files: nothing of them is understood.
@@ -122,17 +122,22 @@ class Run:
 
     def draws(self, key: str, look: Look) -> bool:
         """Whether there is a picture of a model."""
-        if key in self.settled:
+        if key in self.up_to_date:
             return any(job.complete() for job in self.jobs(key, look))
         return (key, look) in self.drawn
 
-    def lacks(self, key: str, look: Mapping[str, Any] | None) -> bool:
+    def is_incomplete(self, key: str, look: Mapping[str, Any] | None) -> bool:
         """Whether not all that a place shows of a model is in the store, so that it is made again in each build."""
         if key in self.records or key in self.layouts:
             return True
-        if look is None or key in self.settled or (key, look_of(look)) in self.drawn:
+        if look is None or key in self.up_to_date or (key, look_of(look)) in self.drawn:
             return False
         return bool(self.jobs(key, look_of(look)))
+
+    def look(self, key: str, look: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the options of a drawing; those of a difference depend on what differs."""
+        compared = self.compared.get(key)
+        return compared.look(look) if compared else look
 
     def _job(self, key: str, look: Look) -> Job | None:
         record = self.record(key)

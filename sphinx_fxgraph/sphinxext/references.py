@@ -17,7 +17,7 @@ from sphinx_fxgraph.text.units import Units
 if TYPE_CHECKING:
     from sphinx.builders import Builder
 
-    from sphinx_fxgraph.sphinxext.domain import FxDomain, Use
+    from sphinx_fxgraph.sphinxext.domain import FxDomain, ModelUse
 
 UNKNOWN = "unknown"
 """Stands where a capture did not get to what is asked for."""
@@ -45,7 +45,7 @@ def resolve(
     return nodes.inline("", said, classes=[f"fxg-{role}"])
 
 
-def _find(domain: FxDomain, target: str) -> tuple[str, Use, str] | None:
+def _find(domain: FxDomain, target: str) -> tuple[str, ModelUse, str] | None:
     """Page and use of a graph, and the path of a node in it."""
     names = domain.named()
     name, _, path = (target, "", "") if target in names else target.partition(":")
@@ -55,7 +55,7 @@ def _find(domain: FxDomain, target: str) -> tuple[str, Use, str] | None:
 def _link(
     record: Record | None,
     docname: str,
-    use: Use,
+    use: ModelUse,
     path: str,
     fromdocname: str,
     builder: Builder,
