@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
 
+from sphinx_fxgraph.options import ViewOptions
 from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.render import export
 from sphinx_fxgraph.render.dot.autograd import picture
 from sphinx_fxgraph.render.dot.flattened import unrolled
 from sphinx_fxgraph.render.dot.model import classic, result
-from sphinx_fxgraph.view.options import Look
 
 if TYPE_CHECKING:  # only capture/ imports torch and the model brings it along
     import graphviz  # type: ignore[import-untyped]  # ships no types
@@ -167,7 +167,7 @@ class ModelRecord:
             >>> "Linear" in picture
             True
         """
-        return export.print_svg(self.record, Look(**look), self.title)
+        return export.print_svg(self.record, ViewOptions(**look), self.title)
 
     def to_html(self, **look: Unpack[LookOptions]) -> str:
         """The picture, with the viewer and tables, as one HTML page that needs no other file.
@@ -178,7 +178,7 @@ class ModelRecord:
         Raises:
             EngineMissingError: there is no layout engine.
         """
-        return export.html(self.record, Look(**look), self.title)
+        return export.html(self.record, ViewOptions(**look), self.title)
 
     def _repr_html_(self) -> str:
         """The page in a frame of its own: a notebook's styles and ours stay out of each other's way."""

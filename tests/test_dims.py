@@ -8,10 +8,10 @@ import pytest
 from test_drawing import draw, op, tensor
 
 from sphinx_fxgraph.layout.graphviz import find_engine
+from sphinx_fxgraph.options import Dimensions, ViewOptions
 from sphinx_fxgraph.record.model import Body, BodyInput, Record, TensorMeta, Value
 from sphinx_fxgraph.render import document, summary
 from sphinx_fxgraph.view.dims import named
-from sphinx_fxgraph.view.options import Look, parse_dims
 
 
 def open_tensor(*shape: int | str) -> tuple[TensorMeta, ...]:
@@ -39,26 +39,26 @@ def record() -> Record:
 
 
 def test_an_open_size_has_its_name_everywhere_and_a_fixed_one_at_its_input(record: Record) -> None:
-    shown = named(record, parse_dims("batch features, N T C"))
+    shown = named(record, Dimensions().read("batch features, N T C"))
     assert summary.shapes(shown) == "batch×features=8, N=3×T=4×C=5 → batch×8"
     (view,) = shown.bodies["Block"].nodes
     assert (view.args, view.outputs[0].shape) == ("x, batch, 8", ("batch", 8))
     assert shown.bodies["Block"].inputs[0].tensors[0].shape == ("batch", 8)
     picture = document.page_svg(
-        draw(record, find_engine(), Look(dims=parse_dims("N C"))), figure="f", title="", description=""
+        draw(record, find_engine(), ViewOptions(dims=Dimensions().read("N C"))), figure="f", title="", description=""
     )
     assert "N×C=8 f32" in picture
     assert "s0" not in picture
 
 
 def test_one_group_of_names_is_for_all_inputs_that_have_as_many_dimensions(record: Record) -> None:
-    assert summary.shapes(named(record, parse_dims("N T C"))) == "s0×8, N=3×T=4×C=5 → s0×8"
+    assert summary.shapes(named(record, Dimensions().read("N T C"))) == "s0×8, N=3×T=4×C=5 → s0×8"
     assert named(record, ()) is record
     failed = dataclasses.replace(record, root="", bodies={})
-    assert named(failed, parse_dims("N")) == failed
+    assert named(failed, Dimensions().read("N")) == failed
 
 
 @pytest.mark.parametrize("text", ["", "1 2", "N, C-", " , "])
 def test_what_is_no_name_is_told_with_an_example(text: str) -> None:
     with pytest.raises(ValueError, match="for example N C H W"):
-        parse_dims(text)
+        Dimensions().read(text)

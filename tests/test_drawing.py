@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from sphinx_fxgraph.layout import graphviz as layout
+from sphinx_fxgraph.options import ViewOptions
 from sphinx_fxgraph.record.model import Body, BodyInput, Node, Record, TensorMeta, Value
 from sphinx_fxgraph.render import document, theme
 from sphinx_fxgraph.render import drawing as compose
 from sphinx_fxgraph.view.levels import root_level
-from sphinx_fxgraph.view.options import Look
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -63,7 +63,7 @@ def engine(request: pytest.FixtureRequest) -> layout.Engine:
     return layout.find_engine(shutil.which(request.param, path=str(Path(sys.executable).parent)) or request.param)
 
 
-def draw(record: Record, engine: layout.Engine, look: Look = Look()) -> compose.Frame:  # noqa: B008 - frozen
+def draw(record: Record, engine: layout.Engine, look: ViewOptions = ViewOptions()) -> compose.Frame:  # noqa: B008 - frozen
     job = compose.Job(record, look)
     assert compose.lay_out([job], engine) == []
     return compose.scene(job)
@@ -108,13 +108,13 @@ def test_the_main_path_is_one_straight_line_through_all_frames(record: Record, e
 
 
 def test_edges_are_weak_where_one_end_holds_no_tensor(record: Record) -> None:
-    level = root_level(record, Look())
+    level = root_level(record, ViewOptions())
     weak = {(level.boxes[e.tail.box].node.name, level.boxes[e.head.box].node.name) for e in level.edges if e.weak}
     assert weak == {("y", "size"), ("size", "getitem"), ("getitem", "view")}
 
 
 def test_a_closed_module_shows_its_output_shape_and_its_last_name(record: Record, engine: layout.Engine) -> None:
-    picture = draw(record, engine, Look(depth=0))
+    picture = draw(record, engine, ViewOptions(depth=0))
     assert not picture.frames
     closed = next(drawn for drawn in picture.boxes if drawn.path == "a->b")
     assert (closed.label.kind, closed.label.name, closed.label.shape) == ("Block", "a->b", "1×8 f32")

@@ -10,10 +10,10 @@ import xml.etree.ElementTree as ET
 import pytest
 from bs4 import BeautifulSoup
 
+from sphinx_fxgraph.options import ViewOptions
 from sphinx_fxgraph.record.model import Body, BodyInput, Node, Record, TensorMeta, Value
 from sphinx_fxgraph.render import export
 from sphinx_fxgraph.render.convert import ConverterMissingError
-from sphinx_fxgraph.view.options import Look
 
 F = (TensorMeta((1, 8), "f32"),)
 
@@ -36,12 +36,12 @@ NET = Body(
 RECORD = Record({}, "symbolic", "Net", {"Net": NET, "Block": BLOCK})
 
 
-def written(suffix: str, look: Look = Look()) -> bytes:  # noqa: B008 - frozen
+def written(suffix: str, look: ViewOptions = ViewOptions()) -> bytes:  # noqa: B008 - frozen
     return export.content(suffix, RECORD, look, "pkg.Net <1>")
 
 
 def test_svg_is_a_picture_by_itself() -> None:
-    root = ET.fromstring(written(".svg", Look(direction="LR")))
+    root = ET.fromstring(written(".svg", ViewOptions(direction="LR")))
     assert float(root.get("width", 0)) > float(root.get("height", 0))
     assert root.findtext("{http://www.w3.org/2000/svg}title") == "pkg.Net <1>"
 
@@ -67,7 +67,7 @@ def test_json_and_dot_have_all_of_it() -> None:
 
 
 def test_html_is_one_file_in_which_closed_modules_can_be_opened() -> None:
-    page = BeautifulSoup(written(".html", Look(depth=0)), "lxml")
+    page = BeautifulSoup(written(".html", ViewOptions(depth=0)), "lxml")
     assert page.title
     assert page.title.text == "pkg.Net <1>"
     assert not page.select("[src], link")

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from sphinx_fxgraph import model_record
+from sphinx_fxgraph.options import ViewOptions
 from sphinx_fxgraph.view.level import Box, Level
 from sphinx_fxgraph.view.levels import root_level
-from sphinx_fxgraph.view.options import Look
 
 torch = pytest.importorskip("torch")
 nn = torch.nn
@@ -51,7 +51,7 @@ def boxes(level: Level) -> Iterator[Box]:
 
 def runs(model: nn.Module, *args: torch.Tensor, fold: str = "auto") -> list[tuple[str, int, str]]:
     """First name, count and weights of every run in the default view."""
-    level = root_level(model_record(model, *(args or (X,))).record, Look(fold=fold))
+    level = root_level(model_record(model, *(args or (X,))).record, ViewOptions(fold=fold))
     return [(box.node.name, box.run.count, box.run.weights) for box in boxes(level) if box.run]
 
 
@@ -151,7 +151,7 @@ def test_blocks_of_other_sizes_fold_only_loosely_and_say_from_which_size_to_whic
     model = Net(chained, layers=layers)
     assert runs(model) == []
     assert runs(model, fold="loose") == [("layers.0", 3, "own")]
-    (box,) = (box for box in boxes(root_level(model_record(model, X).record, Look(fold="loose"))) if box.run)
+    (box,) = (box for box in boxes(root_level(model_record(model, X).record, ViewOptions(fold="loose"))) if box.run)
     assert [meta.shape for meta in box.tensors] == [(2, "8…32")]
 
 
@@ -162,5 +162,5 @@ def test_a_run_in_a_model_that_is_cut_into_stretches_keeps_its_count() -> None:
         return chained(self, x)
 
     record = model_record(Net(long, layers=blocks(5)), X).record
-    (kept,) = {box.run.count for box in boxes(root_level(record, Look(open=("*",)))) if box.run}
+    (kept,) = {box.run.count for box in boxes(root_level(record, ViewOptions(open=("*",)))) if box.run}
     assert kept == 5

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sphinx_fxgraph.layout.graphviz import find_engine
+from sphinx_fxgraph.options import ViewOptions
 from sphinx_fxgraph.record.model import Body, BodyInput, Node, Record, TensorMeta, Value, join
 from sphinx_fxgraph.render import document
 from sphinx_fxgraph.render import drawing as compose
-from sphinx_fxgraph.view.options import Look
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -26,8 +26,8 @@ from geometry import faults  # noqa: E402 - what the pictures of real models are
 
 KINDS = ("Conv2d", "BatchNorm2d", "ReLU", "add", "cat", "scaled_dot_product_attention", "MyOwn")
 SEEDS = range(8)
-OPEN = Look(open=("*",), fold="off")
-LOOKS = (Look(depth=1), OPEN)
+OPEN = ViewOptions(open=("*",), fold="off")
+LOOKS = (ViewOptions(depth=1), OPEN)
 
 
 def tensor(chance: random.Random) -> tuple[TensorMeta, ...]:

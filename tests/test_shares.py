@@ -8,11 +8,11 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from sphinx_fxgraph.layout import graphviz
+from sphinx_fxgraph.options import COLORS, ViewOptions
 from sphinx_fxgraph.render import document
 from sphinx_fxgraph.render import drawing as compose
 from sphinx_fxgraph.render.heat import Shares, shade, written
 from sphinx_fxgraph.text.units import Units
-from sphinx_fxgraph.view.options import COLOURS, Look
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -48,7 +48,7 @@ class Net(nn.Module):
 
 @pytest.fixture(scope="module")
 def job() -> compose.Job:
-    job = compose.Job(record_model(Net(), (torch.ones(8, 8),), {}), Look(depth=1), inside=True)
+    job = compose.Job(record_model(Net(), (torch.ones(8, 8),), {}), ViewOptions(depth=1), inside=True)
     compose.lay_out([job], graphviz.find_engine(""))
     return job
 
@@ -82,7 +82,7 @@ def test_a_run_has_the_share_of_all_its_members(job: compose.Job) -> None:
 
 
 def test_every_shaded_box_says_its_share(job: compose.Job) -> None:
-    for colour in COLOURS:
+    for colour in COLORS:
         for box in page(job, colour).values():
             classes = box.attrib["class"].split()
             shades = [name for name in classes if name.startswith("fxg-share-")]
@@ -114,7 +114,7 @@ def test_percentages(percent: float, text: str, step: int) -> None:
 
 def test_numbers_in_tooltips_are_written_as_the_project_writes_them() -> None:
     model = nn.Sequential(nn.LayerNorm(8), nn.Linear(8, 500))
-    job = compose.Job(record_model(model, (torch.ones(2, 8),), {}), Look())
+    job = compose.Job(record_model(model, (torch.ones(2, 8),), {}), ViewOptions())
     compose.lay_out([job], graphviz.find_engine(""))
     shares = Shares(job.record, Units("SI", "all"))
     found = boxes(document.page_svg(compose.scene(job), figure="f", title="t", description="d", shares=shares))

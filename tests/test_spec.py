@@ -7,20 +7,10 @@ import sys
 
 import pytest
 
-from sphinx_fxgraph.spec.spec import (
-    Arguments,
-    Call,
-    Dict,
-    GraphSpec,
-    List,
-    Literal,
-    Name,
-    SpecError,
-    Tensor,
-    Tuple,
-    parse_inputs,
-    parse_target,
-)
+from sphinx_fxgraph.errors import SpecError
+from sphinx_fxgraph.spec.parser import parse_inputs, parse_target
+from sphinx_fxgraph.spec.spec import GraphSpec
+from sphinx_fxgraph.spec.syntax import Arguments, Call, Dict, List, Literal, Name, Tensor, Tuple
 
 RESNET = "torchvision.models.resnet18(weights=None)"
 
@@ -234,7 +224,7 @@ def test_missing_target() -> None:
         ("dtype", "float16", "did you mean f16?"),
         ("dtype", "torch.bfloat16", "did you mean bf16?"),
         ("dtype", "i64", "f32, f64"),
-        ("network", "true", "no, yes"),
+        ("network", "perhaps", "no, yes"),
         ("seed", "-1", "whole number"),
         ("timeout", "2min", "90, in seconds"),
         ("method", "encode()", "encode"),

@@ -10,10 +10,10 @@ from test_drawing import draw, op, tensor
 from test_random_graphs import nested
 
 from sphinx_fxgraph.layout.graphviz import find_engine
+from sphinx_fxgraph.options import ViewOptions
 from sphinx_fxgraph.record.model import Body, BodyInput, Record, Value
 from sphinx_fxgraph.render.drawing import Frame
 from sphinx_fxgraph.render.pagination import strips
-from sphinx_fxgraph.view.options import Look
 
 PAPER, GAP = (460.0, 530.0), 10.0
 
@@ -36,7 +36,9 @@ def chain(length: int) -> Frame:
             op("output", "output", "chain", op="output"),
         ),
     )
-    return draw(Record({}, "symbolic", "Net", {"Net": root, "Chain": inner}), find_engine(), Look(depth=9, fold="off"))
+    return draw(
+        Record({}, "symbolic", "Net", {"Net": root, "Chain": inner}), find_engine(), ViewOptions(depth=9, fold="off")
+    )
 
 
 def boxes(frame: Frame, above: float = 0) -> Iterator[tuple[float, float]]:

@@ -21,7 +21,8 @@ RANK = {
     name: rank
     for rank, names in enumerate(
         (
-            ("text",),
+            ("text", "errors", "dtypes"),
+            ("options",),
             ("spec",),
             ("record",),
             ("cache",),

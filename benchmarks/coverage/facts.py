@@ -15,7 +15,7 @@ import torch
 from torch import nn
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
-from sphinx_fxgraph.spec.syntax import DTYPES
+from sphinx_fxgraph.dtypes import DTYPES
 
 Tensors = tuple[str, ...]
 """Tensors as they are written in specs, ``f32[1, 3]``."""

@@ -31,11 +31,11 @@ from others import Flat
 
 from sphinx_fxgraph.capture.capture import record_model
 from sphinx_fxgraph.layout.graphviz import Engine, find_engine
+from sphinx_fxgraph.options import ViewOptions
 from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.render import document
 from sphinx_fxgraph.render import drawing as compose
 from sphinx_fxgraph.render.dot.model import classic
-from sphinx_fxgraph.view.options import Look
 
 MOST = {"boxes": 100, "elements": 1_500, "width": 1_400}
 STRAIGHT = 0.9
@@ -56,7 +56,7 @@ class Picture:
     missed: list[str] = field(default_factory=list)
 
 
-def picture(name: str, found: Record, engine: Engine, look: Look) -> Picture:
+def picture(name: str, found: Record, engine: Engine, look: ViewOptions) -> Picture:
     """Draw one model and measure it."""
     job = compose.Job(found, look)
     said = compose.lay_out([job], engine)
@@ -125,7 +125,7 @@ def costs(records: dict[str, Record], engine: Engine) -> tuple[list[tuple[str, .
         found = records[name]
         ours = min(cpu(lambda: compose.lay_out([compose.Job(found)], engine)) for _ in range(3))  # noqa: B023
         whole = cpu(lambda: at_once(found, engine))  # noqa: B023
-        opened = picture(name, found, engine, Look(open=("*",)))
+        opened = picture(name, found, engine, ViewOptions(open=("*",)))
         job = compose.Job(found, inside=True)
         compose.lay_out([job], engine)
         inside = {key: document.inside_svg(value, figure="f", rows=True) for key, value in compose.insides(job).items()}
@@ -158,7 +158,7 @@ def growth(engine: Engine, sizes: Sequence[int] = (100, 1_000, 10_000)) -> tuple
             found = record_model(Flat(size), (torch.empty(2, 3),), {}, tracer="symbolic")
 
         def draw(found: Record = found) -> None:
-            job = compose.Job(found, Look(open=("*",)))
+            job = compose.Job(found, ViewOptions(open=("*",)))
             compose.lay_out([job], engine)
             document.page_svg(compose.scene(job), figure="f", title="", description="")
 
@@ -188,7 +188,7 @@ def main() -> int:
             records[name] = record(name, "auto" if name in OTHERS else options.tracer)
         except ImportError as error:
             print(f"{name}: left out, {error}")
-    pictures = [picture(name, found, engine, Look()) for name, found in records.items()]
+    pictures = [picture(name, found, engine, ViewOptions()) for name, found in records.items()]
     labels: list[dict[str, list[str]]] = [{} for _ in pictures]
     if shutil.which("chromium"):
         with chromium() as browser:

@@ -1,13 +1,14 @@
-"""The directive ``settings``: every value of conf.py, from the one place where they are declared."""
+"""The directives ``settings`` and ``options``: the reference, made from the declarations in the code."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, get_type_hints
+from typing import TYPE_CHECKING, ClassVar, get_type_hints
 
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.rst import escape
 
+from sphinx_fxgraph import options
 from sphinx_fxgraph.sphinxext.config import Config
 
 if TYPE_CHECKING:
@@ -33,7 +34,33 @@ class Settings(SphinxDirective):
         return self.parse_text_to_nodes(text)
 
 
+class Options(SphinxDirective):
+    """``.. options:: capture``: the options of `CaptureOptions`, ``view`` and ``figure`` likewise."""
+
+    required_arguments = 1
+    scopes: ClassVar = {
+        "capture": options.CaptureOptions,
+        "view": options.ViewOptions,
+        "figure": options.FigureOptions,
+    }
+
+    def run(self) -> list[nodes.Node]:
+        """Return a definition list."""
+        text = ""
+        for option in options.declared(self.scopes[self.arguments[0]]):
+            text += f"``:{option.name}:``\n   {option.help}\n"
+            if option.choices:
+                default = {True: "yes", False: "no"}.get(option.default, option.default)
+                said = f"; ``{default}`` by default" if default else ""
+                text += f"   One of {', '.join(f'``{word}``' for word in option.choices)}{said}.\n"
+            elif option.default:
+                text += f"   Default: ``{option.default}``.\n"
+            text += "\n"
+        return self.parse_text_to_nodes(text)
+
+
 def setup(app: Sphinx) -> ExtensionMetadata:
     """Add the directive."""
     app.add_directive("settings", Settings)
+    app.add_directive("options", Options)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

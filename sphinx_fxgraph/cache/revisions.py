@@ -10,9 +10,10 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from sphinx_fxgraph.errors import SpecError
 from sphinx_fxgraph.record.header import RecordError
 from sphinx_fxgraph.record.model import Record
-from sphinx_fxgraph.spec.spec import GraphSpec, SpecError
+from sphinx_fxgraph.spec.spec import GraphSpec
 from sphinx_fxgraph.text.escape import file_stem
 
 _RECORD = re.compile(r"(?P<stem>(?P<label>.+)-[0-9a-f]{8})\.json")

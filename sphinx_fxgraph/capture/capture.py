@@ -37,7 +37,9 @@ from sphinx_fxgraph.capture.subgraphs.subgraphs import find_bodies
 from sphinx_fxgraph.capture.trace import Trace
 from sphinx_fxgraph.record.header import Failure
 from sphinx_fxgraph.record.model import Record, join
-from sphinx_fxgraph.spec.spec import Call, GraphSpec, parse_target
+from sphinx_fxgraph.spec.parser import parse_target
+from sphinx_fxgraph.spec.spec import GraphSpec
+from sphinx_fxgraph.spec.syntax import Call
 
 _MOST_REAL_BYTES = 4 << 30
 """A model with more parameters is not built for real when it fails on meta: that could end the process."""

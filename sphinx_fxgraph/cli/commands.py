@@ -13,43 +13,49 @@ from pathlib import Path
 from typing import Any
 
 from sphinx_fxgraph.cache import revisions
+from sphinx_fxgraph.errors import SpecError
+from sphinx_fxgraph.options import CaptureOptions, Patterns, ViewOptions, declared
 from sphinx_fxgraph.record.diff import compare
 from sphinx_fxgraph.record.header import Failure
 from sphinx_fxgraph.record.model import Record
-from sphinx_fxgraph.spec.spec import CHOICES, GraphSpec, SpecError
+from sphinx_fxgraph.spec.spec import GraphSpec
 from sphinx_fxgraph.worker.pool import capture
 
 
-def capture_options(parser: argparse.ArgumentParser) -> None:
-    """The options that are part of a spec, and the interpreter that captures it."""
+def add_capture_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that are part of a spec, and the interpreter that captures it."""
     parser.add_argument("--inputs", default="", help='what forward is called with: "f32[1, 3, 224, 224]"')
-    parser.add_argument("--submodule", help="dotted path of the part that is meant")
-    parser.add_argument("--method", help="traced instead of forward")
-    parser.add_argument("--leaf", help="patterns of types or paths whose inside is not traced")
-    parser.add_argument("--mode", help=_choices("mode"))
-    parser.add_argument("--tracer", help=_choices("tracer"))
-    parser.add_argument("--dtype", help=_choices("dtype"))
-    parser.add_argument("--device", help=_choices("device"))
-    parser.add_argument("--seed", help="of parameters and inputs")
-    parser.add_argument("--timeout", help="seconds for the capture")
-    parser.add_argument("--network", help=_choices("network"))
+    add_options(parser, CaptureOptions)
     parser.add_argument("--python", default=sys.executable, help="another interpreter that has torch")
 
 
-def _choices(option: str) -> str:
-    return ", ".join(CHOICES[option])
+def add_options(parser: argparse.ArgumentParser, scope: type[CaptureOptions | ViewOptions]) -> None:
+    """Add the declared options of a class; `options_of` reads them."""
+    for option in declared(scope):
+        words = "{" + ",".join(option.choices) + "}" if option.choices else option.name.upper()
+        repeated: Any = {"action": "append"} if isinstance(option.kind, Patterns) else {}
+        text = option.help.replace("``", "").replace("%", "%%")
+        parser.add_argument(f"--{option.name}", dest=option.field, metavar=words, help=text, **repeated)
 
 
-_CAPTURE = ("inputs", "submodule", "method", "leaf", "mode", "tracer", "dtype", "device", "seed", "timeout", "network")
+def options_of(scope: type[CaptureOptions | ViewOptions], arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the options of a class that the command line gives, in canonical form.
+
+    Raises:
+        SpecError: a value is wrong.
+    """
+    given = {option: getattr(arguments, option.field) for option in declared(scope)}
+    texts = {option: " ".join(value) if isinstance(value, list) else value for option, value in given.items()}
+    return {option.field: option.read(value) for option, value in texts.items() if value is not None}
 
 
-def spec_of(target: str, options: argparse.Namespace) -> GraphSpec:
-    """The spec of a target with the options of the command line.
+def spec_of(target: str, arguments: argparse.Namespace) -> GraphSpec:
+    """Return the spec of a target with the options of the command line.
 
     Raises:
         SpecError: it cannot be one.
     """
-    return GraphSpec.parse(target, **{name: value for name in _CAPTURE if (value := getattr(options, name))})
+    return GraphSpec.parse(target, arguments.inputs, **options_of(CaptureOptions, arguments))
 
 
 def sentence(failure: Failure) -> str:
@@ -104,7 +110,7 @@ def add(commands: Any) -> None:
     )
     diff.add_argument("before", metavar="A", help='what it was: "zoo.nets:UNet(depth=3)", old.json, v1.0:zoo.nets.UNet')
     diff.add_argument("after", metavar="B", help="what it is, written likewise")
-    capture_options(diff)
+    add_capture_options(diff)
     diff.set_defaults(run=_diff)
 
 
@@ -180,4 +186,11 @@ def _kept(text: str) -> Record | None:
 
 def _like(spec: GraphSpec, asked: Mapping[str, Any]) -> GraphSpec:
     """A spec with the options that a record was captured with, where it has none of its own."""
-    return GraphSpec.from_dict({name: asked[name] for name in _CAPTURE if name in asked} | spec.to_dict())
+    return GraphSpec.from_dict(
+        {
+            name: asked[name]
+            for name in ("inputs", *(option.field for option in declared(CaptureOptions)))
+            if name in asked
+        }
+        | spec.to_dict()
+    )

@@ -14,14 +14,14 @@ from pathlib import Path
 
 import sphinx_fxgraph
 from sphinx_fxgraph.cli import commands
-from sphinx_fxgraph.cli.commands import capture_options, captured, sentence, spec_of
+from sphinx_fxgraph.cli.commands import add_capture_options, add_options, captured, options_of, sentence, spec_of
+from sphinx_fxgraph.errors import SpecError
 from sphinx_fxgraph.layout.graphviz import EngineFailedError, EngineMissingError
+from sphinx_fxgraph.options import ViewOptions
 from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.render import export, summary
 from sphinx_fxgraph.render.convert import ConverterMissingError
-from sphinx_fxgraph.spec.spec import SpecError
 from sphinx_fxgraph.tables.rows import Row, node_rows
-from sphinx_fxgraph.view.options import Look, parse_dims
 
 _MOST_CHARACTERS = 40
 """Of a cell in the terminal; the page's table has everything."""
@@ -55,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Capture a model and print its outline and its operators.",
     )
     show.add_argument("target", metavar="TARGET", help='what makes the model: "zoo.nets:UNet(depth=3)"')
-    capture_options(show)
+    add_capture_options(show)
     show.set_defaults(run=_show)
     draw = subcommands.add_parser(
         "draw",
@@ -65,25 +65,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     draw.add_argument("target", metavar="TARGET", help='what makes the model: "zoo.nets:UNet(depth=3)"')
     draw.add_argument("-o", "--output", metavar="FILE", type=_file, required=True, help="the file that is written")
-    capture_options(draw)
-    draw.add_argument("--depth", type=int, help="how many levels of modules are open")
-    draw.add_argument("--open", metavar="PATH", action="append", default=[], help="a module that is open in any case")
-    draw.add_argument("--fold", choices=("auto", "loose", "off"), default="auto")
-    draw.add_argument("--nontensor", choices=("auto", "show", "compact", "hide"), default="auto")
-    draw.add_argument("--rows", choices=("auto", "off"), default="auto", help="stretches of operators as rows of a box")
-    draw.add_argument("--direction", choices=("TB", "LR"), default="TB")
-    draw.add_argument("--dims", metavar="NAMES", type=_dims, default=(), help="of the inputs' dimensions: N C H W")
+    add_capture_options(draw)
+    add_options(draw, ViewOptions)
     draw.add_argument("--dot", default="", help="the Graphviz engine to use, as a command")
     draw.set_defaults(run=_draw)
     commands.add(subcommands)
     return parser
-
-
-def _dims(text: str) -> tuple[tuple[str, ...], ...]:
-    try:
-        return parse_dims(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _file(name: str) -> Path:
@@ -106,21 +93,13 @@ def _show(options: argparse.Namespace) -> int:
 
 def _draw(options: argparse.Namespace) -> int:
     spec = spec_of(options.target, options)
-    look = Look(
-        depth=options.depth,
-        open=tuple(options.open),
-        fold=options.fold,
-        nontensor=options.nontensor,
-        direction=options.direction,
-        rows=options.rows,
-        dims=options.dims,
-    )
+    view = ViewOptions(**options_of(ViewOptions, options))
     path: Path = options.output
     (record,) = captured([spec], options.python)
     problem = sentence(record.failure) if record.failure else ""
     if record.root or path.suffix.lower() == ".json":  # of a model that failed there may be a part to draw
         try:
-            content = export.content(path.suffix.lower(), record, look, spec.target or spec.label, options.dot)
+            content = export.content(path.suffix.lower(), record, view, spec.target or spec.label, options.dot)
             path.write_bytes(content)
         except (ConverterMissingError, EngineFailedError, EngineMissingError, OSError) as error:
             problem = str(error)

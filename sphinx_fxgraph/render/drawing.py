@@ -11,10 +11,10 @@ from functools import cached_property
 
 from sphinx_fxgraph.layout import fallback
 from sphinx_fxgraph.layout.graphviz import Coordinates, Engine
+from sphinx_fxgraph.options import ViewOptions
 from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.render.scene import Composer, Drawn, Frame, Inside
 from sphinx_fxgraph.view.dims import named
-from sphinx_fxgraph.view.options import Look
 
 __all__ = ["Drawn", "Frame", "Inside", "Job", "insides", "lay_out", "remark", "scene"]
 
@@ -24,7 +24,7 @@ class Job:
     """One picture to be made: a record, a look, and the layouts known so far by the digest of their DOT."""
 
     record: Record
-    look: Look = field(default_factory=Look)
+    look: ViewOptions = field(default_factory=ViewOptions)
     layouts: dict[str, Coordinates] = field(default_factory=dict)
     complaints: list[str] = field(default_factory=list)
     """What `lay_out` has to say of it."""

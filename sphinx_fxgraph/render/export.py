@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sphinx_fxgraph.layout.graphviz import Engine, find_engine
+from sphinx_fxgraph.options import ViewOptions
 from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.render import convert, document, html_page, summary
 from sphinx_fxgraph.render import drawing as compose
 from sphinx_fxgraph.render.dot.model import source
-from sphinx_fxgraph.view.options import Look
 
 
-def print_svg(record: Record, look: Look, title: str, engine: Engine | None = None) -> str:
+def print_svg(record: Record, look: ViewOptions, title: str, engine: Engine | None = None) -> str:
     """A whole SVG file in light colours that needs no style sheet.
 
     Raises:
@@ -23,7 +23,7 @@ def print_svg(record: Record, look: Look, title: str, engine: Engine | None = No
     return document.print_svg(compose.scene(job), title=title, description=summary.describe(record))
 
 
-def html(record: Record, look: Look, title: str, engine: Engine | None = None) -> str:
+def html(record: Record, look: ViewOptions, title: str, engine: Engine | None = None) -> str:
     """One self-contained page with the viewer.
 
     Raises:
@@ -34,7 +34,7 @@ def html(record: Record, look: Look, title: str, engine: Engine | None = None) -
     return html_page.page(job, title)
 
 
-def content(suffix: str, record: Record, look: Look, title: str, engine: str = "") -> bytes:
+def content(suffix: str, record: Record, look: ViewOptions, title: str, engine: str = "") -> bytes:
     """What stands in a file of this kind.
 
     Args:
@@ -51,7 +51,7 @@ def content(suffix: str, record: Record, look: Look, title: str, engine: str = "
     return _WRITERS[suffix](record, look, title, engine)
 
 
-_WRITERS: dict[str, Callable[[Record, Look, str, str], bytes]] = {
+_WRITERS: dict[str, Callable[[Record, ViewOptions, str, str], bytes]] = {
     ".svg": lambda record, look, title, engine: print_svg(record, look, title, find_engine(engine)).encode(),
     ".html": lambda record, look, title, engine: html(record, look, title, find_engine(engine)).encode(),
     ".pdf": lambda record, look, title, engine: convert.pdf(print_svg(record, look, title, find_engine(engine))),

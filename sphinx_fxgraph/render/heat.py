@@ -29,7 +29,7 @@ class Shares:
     Args:
         record: the model.
         units: how numbers are written, and what counts as a MAC.
-        colour: what the boxes are coloured by, one of `COLOURS`.
+        colour: what the boxes are coloured by, one of `COLORS`.
         base: path of the module that paths in the picture start at.
     """
 

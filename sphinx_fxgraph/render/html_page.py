@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from pathlib import Path
 
+from sphinx_fxgraph.options import COLUMNS
 from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.render import document, legend, summary
 from sphinx_fxgraph.render import drawing as compose
-from sphinx_fxgraph.tables.columns import COLUMNS
 from sphinx_fxgraph.tables.html import html_table, node_table
 from sphinx_fxgraph.tables.rows import node_rows
 from sphinx_fxgraph.tables.stages import stages

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from html import escape
 
+from sphinx_fxgraph.options import COLORS
 from sphinx_fxgraph.render.heat import Shares, scale
 from sphinx_fxgraph.render.scene import Drawn, Frame
 from sphinx_fxgraph.view.categories import CATEGORIES, category
-from sphinx_fxgraph.view.options import COLOURS
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def entries(picture: Frame, shares: Shares | None = None) -> list[Entry]:
     found = set(_keys(picture))
     if shares and shares.colour != "kind":
         told = [Entry(f"share-{number}", text) for number, text in scale()]
-        told[0] = Entry("share-0", f"no {COLOURS[shares.colour]}")
+        told[0] = Entry("share-0", f"no {COLORS[shares.colour]}")
         return [*told, *(Entry(key, _TEXTS[key]) for key in ("fold", "weak") if key in found)]
     return [Entry(key, _TEXTS[key]) for key in (*CATEGORIES, "closed", "fold", "weak") if key in found]
 

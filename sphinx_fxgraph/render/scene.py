@@ -16,12 +16,12 @@ from sphinx_fxgraph.layout.lanes import Point
 from sphinx_fxgraph.layout.level_dot import Extent, digest, level_dot
 from sphinx_fxgraph.layout.place import Pads, Placed, place
 from sphinx_fxgraph.layout.route import Line
+from sphinx_fxgraph.options import ViewOptions
 from sphinx_fxgraph.record.model import Record, join
 from sphinx_fxgraph.view import labels
 from sphinx_fxgraph.view.labels import STACK, Label
 from sphinx_fxgraph.view.level import BOUNDARY, Box, Level
 from sphinx_fxgraph.view.levels import closed_levels, root_level
-from sphinx_fxgraph.view.options import Look
 from sphinx_fxgraph.view.simplified import GROUP
 
 _TITLE = 24.0
@@ -102,7 +102,7 @@ class Composer:
         inside: whether the insides of closed modules are placed too.
     """
 
-    def __init__(self, record: Record, look: Look, layouts: Mapping[str, Coordinates], *, inside: bool) -> None:
+    def __init__(self, record: Record, look: ViewOptions, layouts: Mapping[str, Coordinates], *, inside: bool) -> None:
         self.layouts = layouts
         self.flip = look.direction == "LR"
         self.pads = _PADS[look.direction]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from xml.sax.saxutils import escape
 
 from sphinx_fxgraph.layout.route import Line
+from sphinx_fxgraph.options import ViewOptions
 from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.render.drawing import Drawn, Job, scene
 from sphinx_fxgraph.render.svg import number, tag
 from sphinx_fxgraph.view.categories import category
-from sphinx_fxgraph.view.options import Look
 
 
 def thumbnail(record: Record, title: str) -> str:
@@ -19,7 +19,7 @@ def thumbnail(record: Record, title: str) -> str:
     """
     if not record.root:
         return ""
-    job = Job(record, Look(depth=0, nontensor="hide", rows="off"))
+    job = Job(record, ViewOptions(depth=0, nontensor="hide", rows="off"))
     while missing := job.missing():
         job.layouts |= {key: job.composer.plain(key) for key in missing}
     picture = scene(job)

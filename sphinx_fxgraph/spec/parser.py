@@ -14,10 +14,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sphinx_fxgraph.spec.source_text import EXAMPLES, Located, SpecError
+from sphinx_fxgraph.dtypes import DTYPES, nearest_dtype
+from sphinx_fxgraph.errors import SpecError
+from sphinx_fxgraph.spec.source_text import EXAMPLES, Located
 from sphinx_fxgraph.spec.syntax import (
     AUTO,
-    DTYPES,
     Arguments,
     Call,
     Dict,
@@ -28,7 +29,6 @@ from sphinx_fxgraph.spec.syntax import (
     Tuple,
     Value,
     bounds,
-    meant_dtype,
 )
 
 
@@ -193,7 +193,7 @@ class _Reader(Located):
         dims = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         if isinstance(node.value, ast.Name) and name in DTYPES:
             return Tensor(name, self.shape(dims))
-        short = meant_dtype(name)
+        short = nearest_dtype(name)
         if isinstance(node.value, ast.Name) or (isinstance(node.value, ast.Attribute) and short):
             raise self.error(f"{name!r} is no dtype", node, f"{short or 'f32'}[1, 3] (dtypes are {_SOME_DTYPES} ...)")
         raise self.error("only a dtype can have a subscript", node)

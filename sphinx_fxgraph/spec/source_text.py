@@ -6,12 +6,10 @@ import ast
 import re
 from collections.abc import Iterator
 
+from sphinx_fxgraph.errors import SpecError
+
 EXAMPLES = {"target": "torchvision.models.resnet18(weights=None)", "inputs": "f32[1, 3, 224, 224]"}
 """A right example of each option."""
-
-
-class SpecError(ValueError):
-    """What the author wrote is no spec; the message is one line: the place, what is wrong, a right example."""
 
 
 # Not `tokenize`: what it does with torn text differs between Python 3.11 and 3.12.

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from sphinx.config import ENUM
 
+from sphinx_fxgraph.options import COLORS
 from sphinx_fxgraph.record.conventions import CONVENTIONS
 from sphinx_fxgraph.text.units import FORMATS, Units
-from sphinx_fxgraph.view.options import COLOURS
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -74,7 +74,7 @@ class Config:
     )
     color: str = _value(
         "kind",
-        types=ENUM(*COLOURS),
+        types=ENUM(*COLORS),
         help="What boxes are coloured by, where a directive does not say: kind; params, macs or memory: by their share",
     )
     number_format: str = _value(

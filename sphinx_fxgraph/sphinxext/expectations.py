@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
+from sphinx_fxgraph.options import NUMBER
 from sphinx_fxgraph.record.conventions import macs_of
 from sphinx_fxgraph.text.units import Units
 
@@ -13,23 +14,10 @@ if TYPE_CHECKING:
     from sphinx_fxgraph.record.model import Record
 
 _PREFIXES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
-_NUMBER = re.compile(r"(\d[\d,_]*)(?:\.(\d+))?\s*([kMGTP]?)\s*(?:MACs|parameters)?")
 
 
-def _output(text: str) -> str:
-    """``error``, or what the model returns."""
-    if not text.strip():
-        raise ValueError("what? For example f32[1, 1000], or error")
-    return " ".join(text.split())
-
-
-def _number(text: str) -> str:
-    if not _NUMBER.fullmatch(text.strip()):
-        raise ValueError(f"{text!r} is no number; for example 11689512, 11,689,512 or 11.7M")
-    return text.strip()
-
-
-OPTIONS: dict[str, Callable[[str], Any]] = {"expect": _output, "expect-params": _number, "expect-macs": _number}
+NAMES = ("expect", "expect-params", "expect-macs")
+"""The options of `sphinx_fxgraph.options.FigureOptions` that claim something."""
 
 
 def broken(record: Record, claims: tuple[tuple[str, str], ...], units: Units) -> Iterator[str]:
@@ -54,7 +42,7 @@ def _plain(output: str) -> str:
 
 def _is(said: str, number: int) -> bool:
     """Whether a number is what was said, to all digits that were."""
-    match = _NUMBER.fullmatch(said)
+    match = re.fullmatch(NUMBER, said)
     assert match, "the directive has looked at it"
     whole, fraction, prefix = match.groups(default="")
     digits = int(re.sub("[,_]", "", whole) + fraction)

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sphinx_fxgraph.cache.store import Store
+from sphinx_fxgraph.options import ViewOptions
 from sphinx_fxgraph.record.header import Failure
-from sphinx_fxgraph.view.options import Look
 
 if TYPE_CHECKING:
     from sphinx.builders import Builder
@@ -43,7 +43,7 @@ class Run:
     """By spec id: what this run knows and the store does not keep, such as failures that are tried again."""
     layouts: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Likewise: layouts that the engine complained of, or that may not be written."""
-    drawn: dict[tuple[str, Look], str] = field(default_factory=dict)
+    drawn: dict[tuple[str, ViewOptions], str] = field(default_factory=dict)
     """What has a picture, by spec id and look, and a digest of its layout."""
     up_to_date: frozenset[str] = frozenset()
     """Ids of the specs that only pages show which were written from the very files that are in the store today: of
@@ -116,11 +116,11 @@ class Run:
             self.layouts[key] = layouts
         self.seals.pop(key, None)
 
-    def jobs(self, key: str, *looks: Look) -> list[Job]:
+    def jobs(self, key: str, *looks: ViewOptions) -> list[Job]:
         """The pictures of a model, with the layouts there are; none where there is no graph."""
         return [job for look in looks if (job := self._pictured(key, look))]
 
-    def draws(self, key: str, look: Look) -> bool:
+    def draws(self, key: str, look: ViewOptions) -> bool:
         """Whether there is a picture of a model."""
         if key in self.up_to_date:
             return any(job.complete() for job in self.jobs(key, look))
@@ -139,7 +139,7 @@ class Run:
         compared = self.compared.get(key)
         return compared.look(look) if compared else look
 
-    def _job(self, key: str, look: Look) -> Job | None:
+    def _job(self, key: str, look: ViewOptions) -> Job | None:
         record = self.record(key)
         if record is None or not record.root:
             return None
@@ -156,6 +156,6 @@ class Run:
         self.records[key] = Record(spec=self.specs[key].to_dict(), tracer="", failure=failure)
 
 
-def look_of(options: Mapping[str, Any]) -> Look:
+def look_of(options: Mapping[str, Any]) -> ViewOptions:
     """The look that a directive's options ask for."""
-    return Look(**options)
+    return ViewOptions(**options)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -37,24 +36,4 @@ TEXTS: dict[str, Callable[[Row, Units], str]] = {
     "MACs": _macs,
     "connected to": lambda row, _: ", ".join(name for _, name in row.connected),
 }
-"""By column the text of a cell."""
-
-COLUMNS = tuple(TEXTS)
-
-
-def parse_columns(text: str) -> tuple[str, ...]:
-    """The columns that ``:table:`` asks for, in its order; none for ``none``.
-
-    Raises:
-        ValueError: there is no such column.
-    """
-    if text.strip() == "none":
-        return ()
-    known = {column.lower(): column for column in COLUMNS}
-    asked = [" ".join(part.split()) for part in re.split(r"[,\n]", text) if part.strip()]
-    for column in asked:
-        if column.lower() not in known:
-            raise ValueError(f"no column {column!r}; there are {', '.join(COLUMNS)}, or none")
-    if not asked:
-        raise ValueError(f"which columns? For example {', '.join(COLUMNS)}")
-    return tuple(dict.fromkeys(known[column.lower()] for column in asked))
+"""By column the text of a cell; the columns are declared in `sphinx_fxgraph.options.COLUMNS`."""

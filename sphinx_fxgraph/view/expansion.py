@@ -12,8 +12,8 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from sphinx_fxgraph.options import ViewOptions
 from sphinx_fxgraph.record.model import Body, join
-from sphinx_fxgraph.view.options import Look
 from sphinx_fxgraph.view.simplified import GROUP, Shown
 from sphinx_fxgraph.view.structural_hash import Likeness
 
@@ -32,7 +32,7 @@ class _Call:
     body: str
 
 
-def opened(shown: Shown, look: Look) -> frozenset[Key]:
+def opened(shown: Shown, look: ViewOptions) -> frozenset[Key]:
     """The calls that are shown open."""
     found = set(_wanted(shown, look))
     if look.depth is None:
@@ -51,7 +51,7 @@ def _calls(shown: Shown, call: _Call) -> Iterator[_Call]:
                 yield _Call(key, join(call.path, node.name), call.depth + 1, node.body)
 
 
-def _wanted(shown: Shown, look: Look) -> Iterator[Key]:
+def _wanted(shown: Shown, look: ViewOptions) -> Iterator[Key]:
     """What ``depth`` and ``open`` ask for; a module inside others opens them too."""
     if look.depth is None and not look.open:
         return

@@ -10,22 +10,22 @@ import dataclasses
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
+from sphinx_fxgraph.options import ViewOptions
 from sphinx_fxgraph.record.model import Body, Node, Record, TensorMeta, Value
 from sphinx_fxgraph.view import clusters, nontensor, repeats, rows, side_inputs
 from sphinx_fxgraph.view.expansion import Key, opened
 from sphinx_fxgraph.view.level import BOUNDARY, Box, Edge, Level, Port
 from sphinx_fxgraph.view.main_path import with_spine
-from sphinx_fxgraph.view.options import Look
 from sphinx_fxgraph.view.simplified import GROUP, ROWS, Shown
 
 
-def root_level(record: Record, look: Look) -> Level:
+def root_level(record: Record, look: ViewOptions) -> Level:
     """The level of the whole model as ``look`` shows it, with the levels of all open modules in it."""
     shown = simplified(record, look)
     return _Builder(shown, opened(shown, look)).level(shown.record.root, (), ())
 
 
-def closed_levels(record: Record, look: Look) -> dict[str, Level]:
+def closed_levels(record: Record, look: ViewOptions) -> dict[str, Level]:
     """The levels that can still be opened: of every body that the picture of the whole model shows closed.
 
     In each of them everything is closed.
@@ -50,7 +50,7 @@ def _closed(level: Level) -> Iterator[str]:
             yield box.node.body
 
 
-def simplified(record: Record, look: Look) -> Shown:
+def simplified(record: Record, look: ViewOptions) -> Shown:
     """The record as ``look`` shows it."""
     shown = nontensor.simplify(Shown(record), look.nontensor)
     if look.fold != "off":

@@ -17,7 +17,7 @@ MOST_SHOWN = 4
 
 
 def simplify(shown: Shown, mode: str) -> Shown:
-    """Take them out of every body as ``mode`` (see `Look.nontensor`) says."""
+    """Take them out of every body as ``mode`` (see `ViewOptions.nontensor`) says."""
     if mode == "show":
         return shown
     record, chips, bodies, gone = shown.record, dict(shown.chips), {}, {}

@@ -17,7 +17,9 @@ from typing import Any, NoReturn
 from sphinx_fxgraph.cache import fingerprints
 from sphinx_fxgraph.record.header import Failure
 from sphinx_fxgraph.record.model import Record
-from sphinx_fxgraph.spec.spec import Call, GraphSpec, parse_target
+from sphinx_fxgraph.spec.parser import parse_target
+from sphinx_fxgraph.spec.spec import GraphSpec
+from sphinx_fxgraph.spec.syntax import Call
 from sphinx_fxgraph.worker import sandbox
 
 

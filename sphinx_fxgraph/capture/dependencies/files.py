@@ -21,7 +21,9 @@ from sphinx_fxgraph.cache.fingerprints import depends_on, is_source, read
 from sphinx_fxgraph.capture.dependencies.call_profiler import Ran, Watch
 from sphinx_fxgraph.capture.dependencies.module_ast import Imported, Statement, Text
 from sphinx_fxgraph.record.model import Record
-from sphinx_fxgraph.spec.spec import GraphSpec, Name, parse_inputs, parse_target
+from sphinx_fxgraph.spec.parser import parse_inputs, parse_target
+from sphinx_fxgraph.spec.spec import GraphSpec
+from sphinx_fxgraph.spec.syntax import Name
 
 _FUNCTIONS = FunctionType, BuiltinFunctionType, MethodType, type(functools.cache(len))
 _NO_CONSTANTS = *_FUNCTIONS, type, property, staticmethod, classmethod

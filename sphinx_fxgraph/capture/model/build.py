@@ -21,23 +21,10 @@ from sphinx_fxgraph.capture.errors import CaptureError, Stage, failed_call, sugg
 from sphinx_fxgraph.capture.model.devices import Place
 from sphinx_fxgraph.capture.model.inputs import told
 from sphinx_fxgraph.capture.model.resolve import resolve
-from sphinx_fxgraph.spec.spec import (
-    AUTO,
-    CODE_FILE,
-    DTYPES,
-    Arguments,
-    Call,
-    Dict,
-    GraphSpec,
-    List,
-    Literal,
-    Name,
-    Tensor,
-    Tuple,
-    Value,
-    parse_inputs,
-    parse_target,
-)
+from sphinx_fxgraph.dtypes import DTYPES
+from sphinx_fxgraph.spec.parser import parse_inputs, parse_target
+from sphinx_fxgraph.spec.spec import CODE_FILE, GraphSpec
+from sphinx_fxgraph.spec.syntax import AUTO, Arguments, Call, Dict, List, Literal, Name, Tensor, Tuple, Value
 
 __all__ = ["LADDER", "Built", "CaptureError", "build", "resolve"]
 

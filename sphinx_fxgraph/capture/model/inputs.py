@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from sphinx_fxgraph.spec.spec import Arguments, List, Tensor
+from sphinx_fxgraph.spec.syntax import Arguments, List, Tensor
 
 
 def told(model: nn.Module, builder: object = None) -> Any:

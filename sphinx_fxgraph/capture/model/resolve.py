@@ -8,7 +8,7 @@ import pkgutil
 from types import ModuleType
 
 from sphinx_fxgraph.capture.errors import CaptureError, not_installed, raised, suggestion
-from sphinx_fxgraph.spec.spec import Name
+from sphinx_fxgraph.spec.syntax import Name
 
 
 def resolve(name: Name) -> object:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from sphinx_fxgraph.render.drawing import Job
     from sphinx_fxgraph.layout.graphviz import Engine
-    from sphinx_fxgraph.view.options import Look
+    from sphinx_fxgraph.options import ViewOptions
     from sphinx_fxgraph.record.model import Record
 
 logger = logging.getLogger(__name__)
@@ -173,7 +173,7 @@ def _capture(app: Sphinx, run: Run, keys: Sequence[str]) -> None:
 
 def pictures(run: Run, uses: Iterable[ModelUse]) -> dict[str, list[Job]]:
     """What some uses show, by spec id: one picture for each look. What is up_to_date has its pictures."""
-    looks: dict[str, dict[Look, None]] = {}
+    looks: dict[str, dict[ViewOptions, None]] = {}
     for use in uses:
         if use.spec_id in run.up_to_date:
             continue

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from docutils import nodes
 
+from sphinx_fxgraph.errors import SpecError
 from sphinx_fxgraph.record.header import Failure
-from sphinx_fxgraph.spec.spec import SpecError
 from sphinx_fxgraph.sphinxext import expectations, messages
-from sphinx_fxgraph.sphinxext.directives.graph import LOOK, FxgraphDirective, defaults, spec_of
+from sphinx_fxgraph.sphinxext.directives.graph import VIEW, FxgraphDirective, defaults, spec_of
 from sphinx_fxgraph.sphinxext.domain import DiffUse, ModelUse, fx_domain
 
 if TYPE_CHECKING:
@@ -53,11 +53,13 @@ class FxgraphDiffDirective(FxgraphDirective):
             self._wrong(str(error), subtype)
             block = messages.block(Failure(subtype, "", str(error)))
             return [nodes.paragraph("", "", nodes.literal(target, target)), block]
-        for name in expectations.OPTIONS.keys() & options.keys():
+        for name in expectations.NAMES:
+            if name not in options:
+                continue
             self._wrong(f"{name}: a difference claims nothing; write it where the model itself is shown", "option")
             del options[name]
         checked = self._check(options)
-        look = {name: checked.pop(name) for name in LOOK if name in checked}
+        look = {name: checked.pop(name) for name in VIEW if name in checked}
         domain, location = fx_domain(self.env), self.get_location()
         for spec in comparison.specs:
             domain.note_use(self.env.docname, ModelUse(spec, None, location))

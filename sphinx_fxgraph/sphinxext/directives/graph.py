@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
 import fnmatch
-import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,16 +10,17 @@ from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
+from sphinx_fxgraph.errors import SpecError
+from sphinx_fxgraph.options import CaptureOptions, FigureOptions, ViewOptions, declared, read_options
 from sphinx_fxgraph.record.header import Failure
-from sphinx_fxgraph.spec.spec import GraphSpec, SpecError, names_set, parse_inputs
+from sphinx_fxgraph.spec.parser import parse_inputs
+from sphinx_fxgraph.spec.spec import GraphSpec, names_set
 from sphinx_fxgraph.sphinxext import expectations, messages
 from sphinx_fxgraph.sphinxext.config import Config
 from sphinx_fxgraph.sphinxext.domain import ModelUse, fx_domain
 from sphinx_fxgraph.sphinxext.messages import warn
 from sphinx_fxgraph.sphinxext.nodes import fxgraph, fxgraph_tables
-from sphinx_fxgraph.tables.columns import parse_columns
 from sphinx_fxgraph.text.ids import anchor
-from sphinx_fxgraph.view.options import COLOURS, parse_dims
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -30,66 +29,10 @@ if TYPE_CHECKING:
     from sphinx_fxgraph.sphinxext.comparison import Shown
 
 
-def _one_of(*choices: str) -> Callable[[str], str]:
-    known = {choice.lower(): choice for choice in choices}
-
-    def convert(text: str) -> str:
-        if text.strip().lower() not in known:
-            raise ValueError(f"{text!r} is none of {', '.join(choices)}")
-        return known[text.strip().lower()]
-
-    return convert
-
-
-def _height(text: str) -> str:
-    """A CSS length; a bare number is in pixels."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)(px|em|rem|vh|vw|cm|mm|in|pt)?", text.strip())
-    if not match:
-        raise ValueError(f"{text!r} is no height; for example 400px or 60vh")
-    return match[1] + (match[2] or "px")
-
-
-def _switch(text: str | None) -> bool:
-    """On or off; the option alone means on."""
-    known = {"": True, "yes": True, "true": True, "no": False, "false": False}
-    word = (text or "").strip().lower()
-    if word not in known:
-        raise ValueError(f"{text!r} is neither yes nor no")
-    return known[word]
-
-
-def _patterns(text: str) -> tuple[str, ...]:
-    return tuple(re.findall(r"[^\s,]+", text))
-
-
-CAPTURE = ("inputs", "method", "submodule", "mode", "tracer", "leaf", "dtype", "device", "seed", "timeout", "network")
+CAPTURE = ("inputs", *(option.name for option in declared(CaptureOptions)))
 """The options that are part of the spec, which checks them."""
-
-LOOK: dict[str, Callable[[str], Any]] = {
-    "depth": directives.nonnegative_int,
-    "dims": parse_dims,
-    "direction": _one_of("TB", "LR"),
-    "fold": _one_of("auto", "loose", "off"),
-    "nontensor": _one_of("auto", "show", "compact", "hide"),
-    "open": _patterns,
-    "rows": _one_of("auto", "off"),
-}
+VIEW = tuple(option.name for option in declared(ViewOptions))
 """The options of the drawing itself."""
-
-PAGE: dict[str, Callable[[str], Any]] = {
-    "align": _one_of("left", "center", "right"),
-    "alt": directives.unchanged,
-    "caption": directives.unchanged,
-    "class": directives.class_option,
-    "color": _one_of(*COLOURS),
-    "height": _height,
-    "legend": _switch,
-    "name": directives.unchanged,
-    "stages": _switch,
-    "table": parse_columns,
-    **expectations.OPTIONS,
-}
-"""The options of what stands around it."""
 
 
 def defaults(config: SphinxConfig, target: str) -> dict[str, Any]:
@@ -107,7 +50,7 @@ def spec_of(target: str, code: str, options: Mapping[str, Any]) -> GraphSpec:
     Raises:
         SpecError: something is wrong with them.
     """
-    given = {name: options[name] for name in CAPTURE if options.get(name)}
+    given = {name: options[name] for name in CAPTURE if options.get(name) not in (None, "")}
     inputs = given.pop("inputs", "")
     if inputs:
         parse_inputs(inputs)  # what is wrong with the inputs is told as such, whatever else is wrong
@@ -151,9 +94,9 @@ class FxgraphDirective(SphinxDirective):
             message = Failure(subtype, "", str(error))
             return [nodes.paragraph("", "", nodes.literal(target, target)), messages.block(message)]
         checked = self._check(options)
-        look = {name: checked.pop(name) for name in LOOK if name in checked}
+        look = {name: checked.pop(name) for name in VIEW if name in checked}
         shown = self._figure(spec, look, checked)
-        said = {name: checked[name] for name in expectations.OPTIONS if name in checked}
+        said = {name: checked[name] for name in expectations.NAMES if name in checked}
         expect = "error" if said.get("expect") == "error" else ""
         use = ModelUse(
             spec,
@@ -182,19 +125,11 @@ class FxgraphDirective(SphinxDirective):
         return f"{module}:{name}" if module else str(name)
 
     def _check(self, options: dict[str, Any]) -> dict[str, Any]:
-        """The look options, converted; each that is wrong is told and left out."""
-        known = {**LOOK, **PAGE}
-        checked = {}
-        for name, value in options.items():
-            if name in known:
-                try:
-                    checked[name] = known[name](value)
-                except ValueError as error:
-                    self._wrong(f"{name}: {error}", "option")
-            elif name not in CAPTURE:
-                close = difflib.get_close_matches(name, [*CAPTURE, *known], 1)
-                hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted([*CAPTURE, *known]))}"
-                self._wrong(f"unknown option {name!r}; {hint}", "option")
+        """Return the options that capture nothing in canonical form; warn of each that is wrong and leave it out."""
+        given = {name: value for name, value in options.items() if name not in CAPTURE}
+        checked, errors = read_options(given, (ViewOptions, FigureOptions), also=CAPTURE)
+        for error in errors:
+            self._wrong(str(error), "option")
         return checked
 
     def _wrong(self, message: str, subtype: str) -> None:

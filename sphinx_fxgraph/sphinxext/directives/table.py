@@ -15,7 +15,8 @@ from docutils.parsers.rst import directives
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
-from sphinx_fxgraph.spec.spec import SpecError, parse_target
+from sphinx_fxgraph.errors import SpecError
+from sphinx_fxgraph.spec.parser import parse_target
 from sphinx_fxgraph.sphinxext.directives.graph import CAPTURE, defaults, spec_of
 from sphinx_fxgraph.sphinxext.domain import ModelUse, fx_domain
 from sphinx_fxgraph.sphinxext.messages import warn

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 import jinja2.sandbox
 
 from sphinx_fxgraph.cache.fingerprints import SourceFinder
+from sphinx_fxgraph.errors import SpecError
+from sphinx_fxgraph.options import CaptureOptions, FigureOptions, ViewOptions, declared
 from sphinx_fxgraph.spec.parser import parse_inputs, parse_target
-from sphinx_fxgraph.spec.source_text import SpecError
 from sphinx_fxgraph.spec.syntax import packages
-from sphinx_fxgraph.sphinxext.directives.graph import CAPTURE, LOOK, PAGE
 from sphinx_fxgraph.sphinxext.domain import fx_domain
 from sphinx_fxgraph.sphinxext.messages import warn
 from sphinx_fxgraph.text.escape import file_stem, one_line
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from sphinx_fxgraph.sphinxext.state import Run
 
-OPTIONS = frozenset((*CAPTURE, *LOOK, *PAGE))
+OPTIONS = frozenset(("inputs", *(option.name for option in declared(CaptureOptions, ViewOptions, FigureOptions))))
 """The options that a registry may set."""
 
 _MARK = "Written by sphinx-fxgraph for the zoo"

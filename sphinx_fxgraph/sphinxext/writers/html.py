@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from docutils import nodes
 
+from sphinx_fxgraph.options import COLORS
 from sphinx_fxgraph.render import document, legend, summary
 from sphinx_fxgraph.render import drawing as compose
 from sphinx_fxgraph.render.dot import model as classic
@@ -25,7 +26,6 @@ from sphinx_fxgraph.sphinxext.writers.resolve import dot_name
 from sphinx_fxgraph.sphinxext.writers.static_image import print_svg
 from sphinx_fxgraph.text.escape import file_stem, unique_file_stem
 from sphinx_fxgraph.text.ids import ids
-from sphinx_fxgraph.view.options import COLOURS
 
 if TYPE_CHECKING:
     from sphinx.builders.html import StandaloneHTMLBuilder
@@ -82,7 +82,7 @@ def _legend(picture: compose.Frame, insides: Mapping[str, compose.Inside], share
     if shares.colour == "kind":
         return legend.html_list(picture, (inside.picture for inside in insides.values()))
     swatches = (f'<span class="fxg-swatch fxg-share-{number}">{html.escape(text)}</span>' for number, text in scale())
-    return f'<p class="fxg-shades">Share of all {COLOURS[shares.colour]}: {" ".join(swatches)}</p>'
+    return f'<p class="fxg-shades">Share of all {COLORS[shares.colour]}: {" ".join(swatches)}</p>'
 
 
 def _inline(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from docutils import nodes
 from sphinx import addnodes
 
+from sphinx_fxgraph.options import COLUMNS
 from sphinx_fxgraph.record.model import Record, join
 from sphinx_fxgraph.render import summary
 from sphinx_fxgraph.sphinxext import messages
@@ -16,7 +17,6 @@ from sphinx_fxgraph.sphinxext.nodes import fxgraph, fxgraph_rows, fxgraph_tables
 from sphinx_fxgraph.sphinxext.state import Run, look_of
 from sphinx_fxgraph.sphinxext.writers import static_image, tables
 from sphinx_fxgraph.tables import stages
-from sphinx_fxgraph.tables.columns import COLUMNS
 from sphinx_fxgraph.text.escape import file_stem
 from sphinx_fxgraph.text.ids import anchor
 from sphinx_fxgraph.view.dims import named

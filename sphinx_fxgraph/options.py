@@ -1,0 +1,457 @@
+"""Every option of a graph, declared once: name, default, kind of value, help.
+
+`CaptureOptions` decide what is captured and are part of the spec; `ViewOptions` decide how it is drawn and never cause
+a capture; `FigureOptions` decide what stands around the drawing in a page. The directives, the command line, the Python
+interface and the reference page are made from these three classes: a new option is one field here, and its effect.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
+
+from sphinx_fxgraph.dtypes import CASTABLE, nearest_dtype
+from sphinx_fxgraph.errors import SpecError, suggestion
+
+COLORS = {"kind": "", "params": "parameters", "macs": "MACs", "memory": "bytes of activations"}
+"""What boxes can be coloured by, and what their shares are then shares of."""
+
+COLUMNS = (
+    "name",
+    "op",
+    "target",
+    "arguments",
+    "input shape",
+    "output shape",
+    "dtype",
+    "parameters",
+    "MACs",
+    "connected to",
+)
+"""The columns of the node table."""
+
+# -- kinds of values
+
+
+class Kind(Protocol):
+    """How the value of an option is written and checked."""
+
+    def read(self, value: Any, *, exact: bool = False) -> Any:
+        """Return the value in canonical form.
+
+        Args:
+            value: text, as in a directive or on the command line, or a Python value.
+            exact: whether words must be written as they are declared, as in Python code.
+
+        Raises:
+            ValueError: the value is wrong; the message says what to write.
+        """
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of a few words."""
+
+    words: tuple[str, ...]
+    nearest: Callable[[str], str] | None = None
+    """Finds the word that was meant, where spelling alone does not tell."""
+    optional: bool = False
+    """Whether the empty word is one of them."""
+
+    def read(self, value: Any, *, exact: bool = False) -> str:
+        """Return the word; text in a page may differ in case."""
+        text = value if exact else str(value).strip()
+        known = {word.lower(): word for word in self.words}
+        if text in self.words or (self.optional and text == ""):
+            return str(text)
+        if not exact and text.lower() in known:
+            return known[text.lower()]
+        meant = self.nearest(str(text)) if self.nearest else ""
+        hint = f"; did you mean {meant}?" if meant in self.words else suggestion(str(text), self.words)
+        raise ValueError(f"{text!r} is none of {', '.join(self.words)}{hint}")
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A whole number from 0 up."""
+
+    example: str
+    most: int = 10**9
+    optional: bool = False
+    """Whether it may be left open, as None."""
+
+    def read(self, value: Any, *, exact: bool = False) -> int | None:  # noqa: ARG002 - a number is a number
+        """Return the number."""
+        if value is None and self.optional:
+            return None
+        text = str(value).strip()
+        if not re.fullmatch(r"[0-9]{1,15}", text) or isinstance(value, bool):
+            raise ValueError(f"{text!r} is no whole number from 0 up; for example {self.example}")
+        if int(text) > self.most:
+            raise ValueError(f"{text} is more than {self.most:,}; for example {self.example}")
+        return int(text)
+
+
+@dataclass(frozen=True)
+class Switch:
+    """Yes or no; an option of a directive that is written without a value is yes."""
+
+    def read(self, value: Any, *, exact: bool = False) -> bool:  # noqa: ARG002 - True is True
+        """Return whether it is on."""
+        words = {"": True, "yes": True, "true": True, "no": False, "false": False}
+        word = "" if value is None else str(value).strip().lower()
+        if word not in words:
+            raise ValueError(f"{value!r} is none of no, yes")
+        return words[word]
+
+
+@dataclass(frozen=True)
+class Patterns:
+    """Names with ``*`` and ``?``, separated by commas or spaces."""
+
+    example: str
+    ordered: bool = True
+
+    def read(self, value: Any, *, exact: bool = False) -> tuple[str, ...]:  # noqa: ARG002 - there are no words to know
+        """Return the patterns; those whose order does not count are sorted, each once."""
+        parts = re.split(r"[\s,]+", value) if isinstance(value, str) else value
+        found = tuple(parts) if isinstance(parts, Iterable) else (parts,)
+        if not all(isinstance(part, str) for part in found):
+            raise ValueError(f"{value!r} is no pattern; for example {self.example}")
+        return tuple(filter(None, found if self.ordered else sorted(set(found))))
+
+
+@dataclass(frozen=True)
+class Text:
+    """Text, with a pattern that all of it must match."""
+
+    pattern: str = ""
+    wrong: str = ""
+    """What a text is that does not match, with an example."""
+    collapse: bool = False
+    """Whether runs of white space count as one space."""
+    required: bool = False
+
+    def read(self, value: Any, *, exact: bool = False) -> str:  # noqa: ARG002 - there are no words to know
+        """Return the text without white space around it."""
+        text = " ".join(str(value).split()) if self.collapse else str(value).strip()
+        if (self.pattern and not re.fullmatch(self.pattern, text)) or (self.required and not text):
+            raise ValueError(f"{text!r} {self.wrong}")
+        return text
+
+
+@dataclass(frozen=True)
+class Length:
+    """A CSS length; a bare number is in pixels."""
+
+    def read(self, value: Any, *, exact: bool = False) -> str:  # noqa: ARG002 - there are no words to know
+        """Return the length with its unit."""
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)(px|em|rem|vh|vw|cm|mm|in|pt)?", str(value).strip())
+        if not match:
+            raise ValueError(f"{value!r} is no height; for example 400px or 60vh")
+        return match[1] + (match[2] or "px")
+
+
+@dataclass(frozen=True)
+class Names:
+    """Some of a list of names, in any order, or ``none``."""
+
+    known: tuple[str, ...]
+    what: str
+
+    def read(self, value: Any, *, exact: bool = False) -> tuple[str, ...]:  # noqa: ARG002 - case never counts here
+        """Return the names as they are declared, each once; none for ``none``."""
+        if isinstance(value, str) and value.strip() == "none":
+            return ()
+        parts = re.split(r"[,\n]", value) if isinstance(value, str) else value
+        asked = [" ".join(str(part).split()) for part in parts if str(part).strip()]
+        spelled = {name.lower(): name for name in self.known}
+        for name in asked:
+            if name.lower() not in spelled:
+                hint = suggestion(name, self.known)
+                raise ValueError(f"no {self.what} {name!r}; there are {', '.join(self.known)}, or none{hint}")
+        if not asked and isinstance(value, str):
+            raise ValueError(f"which {self.what}s? For example {', '.join(self.known)}")
+        return tuple(dict.fromkeys(spelled[name.lower()] for name in asked))
+
+
+@dataclass(frozen=True)
+class Dimensions:
+    """Names of dimensions: ``N C H W``, or ``N C H W, N T`` for two inputs."""
+
+    def read(self, value: Any, *, exact: bool = False) -> tuple[tuple[str, ...], ...]:  # noqa: ARG002 - any names do
+        """Return the names by input."""
+        groups = [part.split() for part in value.split(",")] if isinstance(value, str) else value
+        if isinstance(value, str) or value:
+            names = [name for group in groups for name in group]
+            if not names or not all(isinstance(name, str) and name.isidentifier() for name in names):
+                raise ValueError(f"{value!r} names no dimensions; for example N C H W, or N C H W, N T for two inputs")
+        return tuple(tuple(group) for group in groups)
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Class names for a style sheet."""
+
+    def read(self, value: Any, *, exact: bool = False) -> tuple[str, ...]:  # noqa: ARG002 - any names do
+        """Return the class names, separated by white space in text."""
+        names = value.split() if isinstance(value, str) else list(value)
+        for name in names:
+            if not re.fullmatch(r"-?[_a-zA-Z][-_a-zA-Z0-9]*", name):
+                raise ValueError(f"{name!r} is no class name; for example wide")
+        return tuple(names)
+
+
+# -- declarations
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option.
+
+    Attributes:
+        name: as a directive and the command line have it: ``expect-params``.
+        field: as Python has it: ``expect_params``.
+        default: the value where the option is not given.
+        kind: reads and checks a value.
+        help: one or two sentences, with ````code```` as in reStructuredText.
+    """
+
+    name: str
+    field: str
+    default: Any
+    kind: Kind
+    help: str
+
+    def read(self, value: Any, *, exact: bool = False) -> Any:
+        """Return a value in canonical form.
+
+        Args:
+            value: text or a Python value.
+            exact: whether words must be written as declared.
+
+        Raises:
+            SpecError: the value is wrong; the message starts with the option's name.
+        """
+        try:
+            return self.kind.read(value, exact=exact)
+        except (ValueError, TypeError, AttributeError) as error:
+            raise SpecError(f"{self.name}: {error}") from None
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The words it knows; empty where any value may be right."""
+        return self.kind.words if isinstance(self.kind, Choice) else ("yes", "no") if self.kind == Switch() else ()
+
+
+def _option(default: Any, kind: Kind, help: str) -> Any:  # noqa: A002 - as argparse calls it
+    return dataclasses.field(default=default, metadata={"kind": kind, "help": help})
+
+
+class _Options:
+    """What the three classes have in common."""
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any] | None = None, /, **named: Any) -> Self:
+        """Return the options with the given values, checked as Python code writes them.
+
+        Args:
+            values: by the option's field name.
+            named: the same as keywords.
+
+        Raises:
+            SpecError: there is no such option, or a value is wrong; the message suggests the nearest.
+        """
+        known = {option.field: option for option in declared(cls)}
+        given = {**(values or {}), **named}
+        for name in given:
+            if name not in known:
+                raise SpecError(f"unknown option {name!r}{suggestion(name, known)}")
+        return cls(**{name: known[name].read(value, exact=True) for name, value in given.items()})
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaptureOptions(_Options):
+    """What is captured, besides target and inputs. Changing one captures the model again."""
+
+    method: str = _option(
+        "",
+        Text(r"([^\W\d]\w*)?", "is no name of a method; for example encode"),
+        "The method to trace instead of ``forward``.",
+    )
+    submodule: str = _option(
+        "",
+        Text(r"([^\s.]+(\.[^\s.]+)*)?", "is no dotted path; for example layer1.0.conv1"),
+        "Dotted path of the part of the model that is captured.",
+    )
+    mode: str = _option("eval", Choice(("eval", "train")), "Whether the model runs in ``eval`` or ``train`` mode.")
+    tracer: str = _option(
+        "auto",
+        Choice(("auto", "symbolic", "observed", "export", "autograd")),
+        "``auto`` runs the model, traces it, and says whether the two agree. ``symbolic`` is ``torch.fx`` alone, "
+        "``observed`` is the run alone, ``export`` is ``torch.export`` with open dimensions, and ``autograd`` is the "
+        "graph of the backward pass.",
+    )
+    leaf: tuple[str, ...] = _option(
+        (),
+        Patterns("torchvision.ops.*, layer4.*", ordered=False),
+        "Types or paths of modules whose inside is not traced, with ``*`` and ``?``. Layers of ``torch.nn`` are never "
+        "traced inside, except by ``export``.",
+    )
+    dtype: str = _option(
+        "",
+        Choice(CASTABLE, nearest_dtype, optional=True),
+        "The floating dtype that the model and its floating inputs are cast to, such as ``bf16``.",
+    )
+    device: str = _option(
+        "auto",
+        Choice(("auto", "meta", "cpu", "fake")),
+        "``meta`` computes shapes only, ``cpu`` runs the model for real, ``fake`` uses fake tensors that claim to be "
+        "on the CPU. ``auto`` runs a small model for real and a large one on ``meta``, and tries the next device where "
+        "that fails.",
+    )
+    seed: int = _option(0, Whole("1", most=2**63 - 1), "The seed of parameters and random inputs.")
+    timeout: int = _option(
+        0,
+        Whole("90, in seconds", most=31_536_000),
+        "Seconds that the capture may take; 0 is the value of ``fxgraph_timeout``.",
+    )
+    network: bool = _option(
+        False, Switch(), "``yes`` lets the model use the network while it is built. By default an attempt is an error."
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ViewOptions(_Options):
+    """How a model is drawn. Changing one captures nothing."""
+
+    depth: int | None = _option(
+        None,
+        Whole("1", optional=True),
+        "How many levels of modules are open. By default as many as keep the picture legible.",
+    )
+    open: tuple[str, ...] = _option(
+        (), Patterns("layer1, layer2.*"), "Paths of modules that are open in any case, with ``*`` and ``?``."
+    )
+    fold: str = _option(
+        "auto",
+        Choice(("auto", "loose", "off")),
+        "``auto`` draws runs of equal siblings once, as ``×12``; ``loose`` also folds siblings that differ in sizes "
+        "only; ``off`` folds none.",
+    )
+    nontensor: str = _option(
+        "auto",
+        Choice(("auto", "show", "compact", "hide")),
+        "Operators whose result holds no tensor: ``show`` draws them, ``compact`` draws each chain as a remark at its "
+        "consumer, ``hide`` leaves them out. ``auto`` shows a few and compacts many.",
+    )
+    rows: str = _option(
+        "auto",
+        Choice(("auto", "off")),
+        "``auto`` draws operators that follow each other without a branch as one box with a row for each; ``off`` "
+        "draws a box for each.",
+    )
+    direction: str = _option("TB", Choice(("TB", "LR")), "``TB`` draws from top to bottom, ``LR`` from left to right.")
+    dims: tuple[tuple[str, ...], ...] = _option(
+        (),
+        Dimensions(),
+        "Names of the dimensions of the inputs, ``N C H W``: of all inputs that have as many, or with commas of each "
+        "input in turn. A size that ``tracer`` ``export`` leaves open is shown by its name everywhere.",
+    )
+
+
+NUMBER = r"(\d[\d,_]*)(?:\.(\d+))?\s*([kMGTP]?)\s*(?:MACs|parameters)?"
+_WRONGNUMBER = "is no number; for example 11689512, 11,689,512 or 11.7M"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FigureOptions(_Options):
+    """What stands around the drawing in a page."""
+
+    caption: str = _option("", Text(), "Text below the picture, with markup. A figure with a caption has a number.")
+    name: str = _option("", Text(), "The name for ``:ref:`` and ``:numref:``, and the id of the figure in the page.")
+    alt: str = _option("", Text(), "A sentence in place of the generated description.")
+    align: str = _option("", Choice(("left", "center", "right"), optional=True), "Where the figure stands.")
+    class_: tuple[str, ...] = _option((), Classes(), "Classes of the figure, for your style sheet.")
+    color: str = _option(
+        "",
+        Choice(tuple(COLORS), optional=True),
+        "What boxes are coloured by: ``kind``, or their share of ``params``, ``macs`` or ``memory``. By default the "
+        "value of ``fxgraph_color``.",
+    )
+    height: str = _option("", Length(), "Height of the frame that a large picture scrolls in: ``400px``, ``60vh``.")
+    legend: bool = _option(True, Switch(), "Whether a legend of the colours stands below the picture.")
+    stages: bool = _option(
+        False,
+        Switch(),
+        "Whether a table of the model's stages follows: what each is made of, its result, parameters and MACs.",
+    )
+    table: tuple[str, ...] | None = _option(
+        None, Names(COLUMNS, "column"), "The columns of the node table, in this order, or ``none``."
+    )
+    expect: str = _option(
+        "",
+        Text(".+", "names no result; for example f32[1, 1000], or error", collapse=True),
+        "What the model returns, ``f32[1, 1000]``, or ``error`` where a failure is expected. A mismatch is a warning.",
+    )
+    expect_params: str = _option(
+        "",
+        Text(NUMBER, _WRONGNUMBER),
+        "How many parameters the model has: ``11689512``, ``11,689,512`` or ``11.7M``. A mismatch is a warning.",
+    )
+    expect_macs: str = _option(
+        "", Text(NUMBER, _WRONGNUMBER), "How many MACs the model takes: ``1.81G``. A mismatch is a warning."
+    )
+
+
+def declared(*scopes: type[_Options]) -> tuple[Option, ...]:
+    """Return the options that classes declare, in their order."""
+    return _declared(scopes)
+
+
+@functools.cache
+def _declared(scopes: tuple[type[_Options], ...]) -> tuple[Option, ...]:
+    return tuple(
+        Option(
+            field.name.rstrip("_").replace("_", "-"),
+            field.name,
+            field.default,
+            field.metadata["kind"],
+            field.metadata["help"],
+        )
+        for scope in scopes
+        for field in dataclasses.fields(scope)  # type: ignore[arg-type]  # each of the three is a dataclass
+        if "kind" in field.metadata
+    )
+
+
+def read_options(
+    given: Mapping[str, Any], scopes: Sequence[type[_Options]], *, also: Iterable[str] = ()
+) -> tuple[dict[str, Any], list[SpecError]]:
+    """Read options as a page or a command line writes them.
+
+    Args:
+        given: values by the options' names.
+        scopes: the classes whose options are known.
+        also: further names that may have been meant.
+
+    Returns:
+        The values in canonical form by name, and an error for each value that is wrong and each name that is unknown.
+    """
+    known = {option.name: option for option in declared(*scopes)}
+    values: dict[str, Any] = {}
+    errors = []
+    for name, value in given.items():
+        try:
+            if name not in known:
+                meant = sorted({*known, *also})
+                hint = suggestion(name, meant) or f"; there are {', '.join(meant)}"
+                raise SpecError(f"unknown option {name!r}{hint}")
+            values[name] = known[name].read(value)
+        except SpecError as error:
+            errors.append(error)
+    return values, errors
