@@ -18,6 +18,7 @@ from sphinx_fxgraph.cli.commands import add_capture_options, add_options, captur
 from sphinx_fxgraph.errors import SpecError
 from sphinx_fxgraph.layout.graphviz import EngineFailedError, EngineMissingError
 from sphinx_fxgraph.options import ViewOptions
+from sphinx_fxgraph.record.conventions import macs_text
 from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.render import export, summary
 from sphinx_fxgraph.render.convert import ConverterMissingError
@@ -130,7 +131,7 @@ def _cells(row: Row) -> tuple[str, ...]:
         row.input_shape,
         f"{row.output_shape} {row.dtype}".strip(),
         f"{row.parameters:,}" if row.parameters else "",
-        f"{row.macs:,}" if row.macs else "",
+        macs_text(f"{row.macs:,}" if row.macs else None, row.uncounted),
         ", ".join(name for _, name in row.connected),
     )
     return tuple(cell if len(cell) <= _MOST_CHARACTERS else cell[: _MOST_CHARACTERS - 1] + "…" for cell in cells)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from sphinx_fxgraph.record.conventions import macs_of
+from sphinx_fxgraph.record.conventions import macs_of, uncounted
 from sphinx_fxgraph.record.model import Body, Module, Node, Record, TensorMeta, Value, join
 
 
@@ -25,6 +25,8 @@ class Measures(NamedTuple):
     """Of parameters and buffers."""
     macs: int | None = None
     activation_bytes: int | None = None
+    uncounted: frozenset[str] = frozenset()
+    """Operators that ``macs`` leaves out."""
 
     def plus(self, other: Measures) -> Measures:
         """Of both together."""
@@ -35,6 +37,7 @@ class Measures(NamedTuple):
             self.bytes + other.bytes,
             _sum(self.macs, other.macs),
             _sum(self.activation_bytes, other.activation_bytes),
+            self.uncounted | other.uncounted,
         )
 
 
@@ -49,7 +52,10 @@ def total(record: Record, convention: str = "torchvision") -> Measures:
     """Of the whole model."""
     found = record.totals
     macs = macs_of(found, convention)
-    return Measures(found.parameters, found.trainable, found.buffers, found.bytes, macs, found.activation_bytes)
+    left_out = frozenset(found.uncounted)
+    return Measures(
+        found.parameters, found.trainable, found.buffers, found.bytes, macs, found.activation_bytes, left_out
+    )
 
 
 def by_module(record: Record, convention: str = "torchvision") -> dict[str, Measures]:
@@ -81,7 +87,9 @@ def by_call(record: Record, convention: str = "torchvision") -> dict[str, Measur
             place, module = join(path, node.name), module_path(owner, node)
             spent = visit(node.body, place, module) if node.body else operator
             registered = modules.get(module, _NOTHING) if node.op == "call_module" else _read(record, module, node)
-            found[place] = registered._replace(macs=spent.macs, activation_bytes=spent.activation_bytes)
+            found[place] = registered._replace(
+                macs=spent.macs, activation_bytes=spent.activation_bytes, uncounted=spent.uncounted
+            )
             within = within.plus(spent)
         return within
 
@@ -169,7 +177,11 @@ class _Operators:
     def _operator(self, body: Body, node: Node) -> Measures:
         if node.body or not node.op.startswith("call_"):
             return _NOTHING
-        return Measures(macs=macs_of(node, self._convention), activation_bytes=_activations(body, node))
+        return Measures(
+            macs=macs_of(node, self._convention),
+            activation_bytes=_activations(body, node),
+            uncounted=frozenset(uncounted(node.marks)),
+        )
 
 
 # -- activations

@@ -94,7 +94,8 @@ class Node:
     where: str = ""
     """Function that called it and the line within that function, ``BasicBlock.forward:12``."""
     marks: tuple[str, ...] = ()
-    """Regions and remarks: ``no_grad``, ``autocast bf16``, ``not registered``, ``dead``, ``failed``."""
+    """Regions and remarks: ``no_grad``, ``autocast bf16``, ``not registered``, ``dead``, ``failed``,
+    ``not counted: cholesky``."""
 
     @property
     def has_tensor(self) -> bool:
@@ -161,6 +162,9 @@ class Totals:
     extra_macs: int | None = None
     dtypes: Mapping[str, int] = field(default_factory=dict)
     """Elements of the parameters by their dtype."""
+    uncounted: Mapping[str, int] = field(default_factory=dict)
+    """Operators that ``macs`` leaves out, since there is no formula for them: their MACs in another convention by name,
+    0 where that is unknown. The nodes that run them have a mark, ``not counted: cholesky``."""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from sphinx_fxgraph.record.conventions import not_counted
 from sphinx_fxgraph.record.metrics import Measures, by_call
 from sphinx_fxgraph.record.model import Record, join
 from sphinx_fxgraph.tables.rows import body_paths
@@ -56,7 +57,7 @@ class Shares:
             measures = self._calls.get(place, Measures())
             module = re.sub(r"@\d+", "", place) if "@" in place else place
             if module in modules:  # a run that calls one module again and again has its tensors once
-                measures = Measures(macs=measures.macs, activation_bytes=measures.activation_bytes)
+                measures = measures._replace(parameters=0, trainable=0, buffers=0, bytes=0)
             modules.add(module)
             found = found.plus(measures)
         return found
@@ -80,6 +81,7 @@ class Shares:
             if number and total:
                 more = " of activations" if colour == "memory" else ""
                 yield f"{write(number)}{more} ({written(100 * number / total)})"
+        yield from filter(None, [not_counted(measures.uncounted)])
 
     @functools.cached_property
     def _calls(self) -> dict[str, Measures]:

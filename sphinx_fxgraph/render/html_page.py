@@ -9,6 +9,7 @@ from html import escape
 from pathlib import Path
 
 from sphinx_fxgraph.options import COLUMNS
+from sphinx_fxgraph.record.conventions import macs_text
 from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.render import document, legend, summary
 from sphinx_fxgraph.render import drawing as compose
@@ -73,7 +74,13 @@ def _data(insides: Mapping[str, compose.Inside]) -> str:
 
 def _stages(record: Record) -> Iterator[str]:
     rows = [
-        (stage.name, stage.made_of, stage.output, f"{stage.parameters:,}", f"{stage.macs:,}" if stage.macs else "")
+        (
+            stage.name,
+            stage.made_of,
+            stage.output,
+            f"{stage.parameters:,}",
+            macs_text(f"{stage.macs:,}" if stage.macs else None, stage.uncounted),
+        )
         for stage in stages(record)
     ]
     cells = (("", "", [f"<td>{escape(text)}</td>" for text in row]) for row in rows)

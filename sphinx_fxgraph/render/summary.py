@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import chain
 
-from sphinx_fxgraph.record.conventions import macs_of
+from sphinx_fxgraph.record.conventions import macs_of, macs_text
 from sphinx_fxgraph.record.metrics import tied_parameters
 from sphinx_fxgraph.record.model import Body, Node, Record, TensorMeta, Value, Verdict, join
 from sphinx_fxgraph.tables.rows import body_paths
@@ -25,12 +25,21 @@ def facts(record: Record, units: Units = PLAIN) -> tuple[str, ...]:
     if record.modules:
         details = ", ".join(_about_parameters(record, units))
         parts.append(units.parameters(record.totals.parameters) + (f" ({details})" if details else ""))
-    if macs := macs_of(record.totals, units.convention):
-        parts.append(units.macs(macs) + (" with norms and pooling" if units.convention == "all" else ""))
+    parts += filter(None, [_about_macs(record, units)])
     parts += filter(None, [shapes(record)])
     if record.verdict:
         parts.append(holds_for(record.verdict))
     return tuple(parts)
+
+
+def _about_macs(record: Record, units: Units) -> str:
+    """Return the MACs, and what they leave out with its MACs in another convention."""
+    macs = macs_of(record.totals, units.convention)
+    count = units.macs(macs) + (" with norms and pooling" if units.convention == "all" else "") if macs else None
+    others = {
+        name: f"{name} ({units.macs(other)})" if other else name for name, other in record.totals.uncounted.items()
+    }
+    return macs_text(count, others.values())
 
 
 def holds_for(verdict: Verdict) -> str:
@@ -50,6 +59,8 @@ def _about_parameters(record: Record, units: Units) -> Iterator[str]:
         yield from (f"{units.count(count)} {dtype}" for dtype, count in sorted(totals.dtypes.items()))
     elif "f32" not in totals.dtypes:
         yield from totals.dtypes
+    if numbers := sum(count for dtype, count in totals.dtypes.items() if dtype.startswith("c")):
+        yield f"{units.count(totals.parameters + numbers)} as real numbers"
     ties = sorted(tied_parameters(record).items())
     if ties:
         more = f" and {len(ties) - 1} more" if len(ties) > 1 else ""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from docutils import nodes
 from sphinx.util.nodes import make_refnode
 
-from sphinx_fxgraph.record.conventions import CONVENTIONS
+from sphinx_fxgraph.record.conventions import CONVENTIONS, macs_text
 from sphinx_fxgraph.record.metrics import Measures, by_call, by_module
 from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.render import summary
@@ -76,7 +76,9 @@ def _number(record: Record, path: str, role: str, units: Units) -> str | None:
         return units.parameters(measures.parameters) if record.modules else UNKNOWN
     if record.totals.macs is None:  # it was not run to the end
         return UNKNOWN
-    return units.macs(measures.macs or 0)
+    macs = measures.macs or 0
+    count = units.macs(macs) if macs or not measures.uncounted else None
+    return macs_text(count, measures.uncounted)
 
 
 def _measures(record: Record, path: str, convention: str) -> Measures | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from sphinx_fxgraph.record.conventions import macs_of
+from sphinx_fxgraph.record.conventions import macs_of, macs_text
 
 if TYPE_CHECKING:
     from sphinx_fxgraph.tables.rows import Row
@@ -21,7 +21,7 @@ def _parameters(row: Row, units: Units) -> str:
 
 def _macs(row: Row, units: Units) -> str:
     macs = macs_of(row, units.convention)
-    return "" if macs is None else units.count(macs)
+    return macs_text(None if macs is None else units.count(macs), row.uncounted)
 
 
 TEXTS: dict[str, Callable[[Row, Units], str]] = {

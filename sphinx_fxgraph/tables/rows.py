@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from sphinx_fxgraph.record.conventions import uncounted
 from sphinx_fxgraph.record.metrics import module_path
 from sphinx_fxgraph.record.model import Node, Record, TensorMeta, Value, join
 from sphinx_fxgraph.text.shapes import format_shapes
@@ -41,6 +42,8 @@ class Row:
     macs: int | None
     extra_macs: int | None
     """What the convention ``all`` adds."""
+    uncounted: tuple[str, ...]
+    """Operators that ``macs`` leaves out."""
     connected: tuple[tuple[str, str], ...]
     """Path and name of each operator that takes the result; of one in another body the path stands for the name."""
 
@@ -132,6 +135,7 @@ class _Finder:
             tied=tuple((name, counted) for name, counted in ties if counted),
             macs=node.macs,
             extra_macs=node.extra_macs,
+            uncounted=uncounted(node.marks),
             connected=tuple(dict.fromkeys(self._users_of(body, path, Value(node.name)))),
         )
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, takewhile
 
+from sphinx_fxgraph.record.conventions import uncounted
 from sphinx_fxgraph.record.metrics import module_path
 from sphinx_fxgraph.record.model import Body, Node, Record, TensorMeta, Value, join
 from sphinx_fxgraph.text.shapes import format_shapes
@@ -35,6 +36,7 @@ class Stage:
         parameters: in elements; a module that is called again counts once.
         macs: multiply-accumulate operations of all its calls, where it has any.
         extra_macs: what the convention ``all`` adds.
+        uncounted: the operators that ``macs`` leaves out.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Stage:
     parameters: int
     macs: int | None = None
     extra_macs: int | None = None
+    uncounted: tuple[str, ...] = ()
 
     @property
     def made_of(self) -> str:
@@ -121,6 +124,7 @@ class _Counts:
         self.record = record
         self.left = {module.path: module.parameters for module in record.modules}
         self.sums: dict[tuple[str, str], int | None] = {}
+        self.left_out: dict[str, frozenset[str]] = {}
 
     def of(self, path: str) -> int:
         """The parameters of a module and all in it."""
@@ -141,7 +145,16 @@ class _Counts:
             parameters=parameters,
             macs=_sum(self._of(call.node, "macs") for call in calls),
             extra_macs=_sum(self._of(call.node, "extra_macs") for call in calls),
+            uncounted=tuple(sorted(set().union(*(self._uncounted(call.node) for call in calls)))),
         )
+
+    def _uncounted(self, node: Node) -> frozenset[str]:
+        if not node.body:
+            return frozenset(uncounted(node.marks))
+        if node.body not in self.left_out:
+            nodes = self.record.bodies[node.body].nodes
+            self.left_out[node.body] = frozenset[str]().union(*map(self._uncounted, nodes))
+        return self.left_out[node.body]
 
     def _of(self, node: Node, what: str) -> int | None:
         if not node.body:

@@ -1,24 +1,56 @@
-"""Multiply-accumulate operations, counted as `torch.utils.flop_counter` does, which counts each as two."""
+"""Count what runs: multiply-accumulate operations, and the operators that are not counted."""
 
 from __future__ import annotations
 
 import functools
-import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils.flop_counter import flop_registry
+from torch.utils._python_dispatch import TorchDispatchMode, is_traceable_wrapper_subclass
 
 from sphinx_fxgraph.capture.metrics.extra_macs import extra_macs
+from sphinx_fxgraph.capture.metrics.meta_kernels import call
+from sphinx_fxgraph.capture.metrics.products import Operator, formula_of, product
 
-Operator = Any
-"""A `torch._ops.OpOverload`, or a higher-order operator."""
+
+class Count(NamedTuple):
+    """What one or more operators cost."""
+
+    macs: int = 0
+    extra_macs: int = 0
+    """What the convention ``all`` adds."""
+    uncounted: Mapping[str, int] = MappingProxyType({})
+    """Operators that ``macs`` leaves out: their MACs in another convention by name, 0 where that is unknown."""
+
+    def plus(self, other: Count) -> Count:
+        """Return the sum of both."""
+        if not other.uncounted:  # nearly all
+            return Count(self.macs + other.macs, self.extra_macs + other.extra_macs, self.uncounted)
+        names = self.uncounted.keys() | other.uncounted.keys()
+        uncounted = {name: self.uncounted.get(name, 0) + other.uncounted.get(name, 0) for name in sorted(names)}
+        return Count(self.macs + other.macs, self.extra_macs + other.extra_macs, uncounted)
+
+    def to_meta(self) -> dict[str, Any]:
+        """Return the entries for the ``meta`` of a node."""
+        return {
+            "macs": self.macs or None,
+            "extra_macs": self.extra_macs or None,
+            "uncounted": dict(self.uncounted),
+        }
+
+    @classmethod
+    def from_meta(cls, meta: Mapping[str, Any]) -> Count:
+        """Return what `to_meta` has written into the ``meta`` of a node."""
+        return cls(meta.get("macs") or 0, meta.get("extra_macs") or 0, meta.get("uncounted") or {})
+
+
+NOTHING = Count()
 
 
 class MacCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch's class has no types
-    """Counts in ``macs`` what is run while it is entered, and in ``extra`` what the convention ``all`` adds.
+    """Counts in ``total`` what runs while it is entered.
 
     `torch.utils.flop_counter.FlopCounterMode` would import all of torch._dynamo, which takes as long as torch itself,
     and counts attention as nothing where one operator of the CPU does it.
@@ -28,11 +60,11 @@ class MacCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch's
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # torch's class has no types
-        self.macs = self.extra = 0
+        self.total = NOTHING
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """No: it is what imports torch._dynamo. Nothing is compiled here (torch 2.4 and later ask)."""
+        """Return False: True imports torch._dynamo. Nothing is compiled here (torch 2.4 and later ask)."""
         return False
 
     def __torch_dispatch__(
@@ -43,69 +75,51 @@ class MacCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch's
         if torch.is_inference_mode_enabled() and is_composite(func):
             with self:  # one that is made of others comes here whole where autograd is off (inference_mode)
                 return func.decompose(*args, **kwargs)
-        out = func(*args, **kwargs)
-        self.note(func, args, kwargs, out)
+        out, count = self.run(func, args, kwargs)
+        self.add(count)
         return out
 
-    def note(self, func: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> tuple[int, int]:
-        """Count an operator that has run; returns its MACs, and its extra ones."""
-        return self.count(macs(func, args, kwargs, out), extra_macs(func, args, out))
+    def run(self, func: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Count]:
+        """Run an operator; return its result and what it costs. Operators inside a tensor subclass count one by one."""
+        if any(map(is_traceable_wrapper_subclass, args)):
+            with _Inner() as inner:
+                return func(*args, **kwargs), inner.total
+        out = self.execute(func, args, kwargs)
+        return out, cost(func, args, kwargs, out)
 
-    def count(self, macs: int, extra: int) -> tuple[int, int]:
+    def execute(self, func: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run an operator."""
+        return call(func, args, kwargs)
+
+    def add(self, count: Count) -> None:
         """Count what is known to have run."""
-        self.macs += macs
-        self.extra += extra
-        return macs, extra
+        self.total = self.total.plus(count)
 
 
-def macs(func: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> int:
-    """The MACs of an operator that has run."""
-    formula = _formula(func)
-    if formula is None:
-        return 0
-    try:
-        return int(formula(*args, **kwargs, out_val=out)) // 2
-    except Exception:  # noqa: BLE001 - a formula that these operands do not fit
-        return 0
+class _Inner(MacCounter):  # type: ignore[no-untyped-call]  # torch's class has no types
+    """Counts the operators that a tensor subclass runs on the tensors it wraps."""
+
+    def __torch_dispatch__(
+        self, func: Operator, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if any(map(is_traceable_wrapper_subclass, args)):
+            return NotImplemented  # torch asks the subclass next, with this mode still on
+        return super().__torch_dispatch__(func, types, args, kwargs)
+
+
+def cost(func: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Count:
+    """Return what an operator that has run costs."""
+    macs, uncounted, other = product(func, args, kwargs, out)
+    extra = extra_macs(func, args, out)
+    return Count(macs, extra, {uncounted: other} if uncounted else {}) if macs or extra or uncounted else NOTHING
 
 
 @functools.cache
 def is_composite(func: Operator) -> bool:
-    """Whether an operator has no kernel but one that calls others."""
+    """Return whether an operator has no kernel but one that calls others."""
     return (
         isinstance(func, torch._ops.OpOverload)
-        and _formula(func) is None
+        and formula_of(func) is None
         and func.namespace != "prim"  # TorchScript's own, no operators of the dispatcher
         and torch._C._dispatch_has_kernel_for_dispatch_key(func._name, "CompositeImplicitAutograd")
     )
-
-
-@functools.cache
-def _formula(func: Operator) -> Callable[..., int] | None:
-    packet = getattr(func, "overloadpacket", func)
-    name = getattr(packet, "__name__", "")
-    if name.startswith("_scaled_dot_product_") and "backward" not in name:
-        return _attention
-    formula: Callable[..., int] | None = flop_registry.get(packet)
-    return formula or _UNREGISTERED.get(name)
-
-
-def _attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *_: Any, **__: Any) -> int:
-    """Two products: the scores, and the values weighted by them; groups of queries may share a key and value."""
-    return 2 * math.prod(query.shape[:-1]) * key.shape[-2] * (query.shape[-1] + value.shape[-1])
-
-
-def _recurrent(sequence: torch.Tensor, weight: torch.Tensor, recurrent: torch.Tensor, *_: Any, **__: Any) -> int:
-    """A layer of an LSTM, which the CPU runs as one operator: two products a step."""
-    return 2 * math.prod(sequence.shape[:-1]) * (weight.numel() + recurrent.numel())
-
-
-_UNREGISTERED: dict[str, Callable[..., int]] = {
-    "mkldnn_rnn_layer": _recurrent,
-    "mv": lambda matrix, *_, **__: 2 * matrix.numel(),
-    "addmv": lambda _, matrix, *__, **___: 2 * matrix.numel(),
-    "dot": lambda vector, *_, **__: 2 * vector.numel(),
-    "addbmm": lambda _, left, right, *__, **___: 2 * left.numel() * right.shape[-1],
-    "_trilinear": lambda left, weight, *_, **__: 2 * left.shape[0] * weight.numel(),  # nn.Bilinear
-}
-"""Products that torch's counter does not know."""

@@ -10,7 +10,7 @@ import torch
 from torch import fx, nn
 
 from sphinx_fxgraph.capture.formatting import tensors_in, text
-from sphinx_fxgraph.capture.metrics.macs import MacCounter
+from sphinx_fxgraph.capture.metrics.macs import NOTHING, MacCounter
 from sphinx_fxgraph.capture.model.arguments import copied
 
 
@@ -26,8 +26,8 @@ def probe(model: nn.Module, graph: fx.Graph, inputs: Sequence[Any]) -> None:
     """Run ``graph`` on ``inputs`` and write into each node's ``meta`` what it gave.
 
     ``outputs`` are the tensors in the result; ``result`` is the result as text where it is not one tensor; ``macs`` are
-    multiply-accumulate operations, which is half of what `torch.utils.flop_counter` counts, ``extra_macs`` what the
-    convention ``all`` adds; a node that fails gets the mark ``failed``, and what was computed before it stays.
+    multiply-accumulate operations, ``extra_macs`` what the convention ``all`` adds, ``uncounted`` what is in
+    neither; a node that fails gets the mark ``failed``, and what was computed before it stays.
 
     Args:
         model: what the graph's modules and attributes are looked up in.
@@ -73,16 +73,17 @@ class Probe(fx.Interpreter):
 
     def run_node(self, n: fx.Node) -> Any:
         """Run one node and note its result."""
-        before, extra_before = self._counter.macs, self._counter.extra
+        outer, self._counter.total = self._counter.total, NOTHING
         try:
             result = super().run_node(n)
         except Exception as error:
             n.meta["marks"] = (*n.meta.get("marks", ()), "failed")
             raise ProbeError(n) from error
+        finally:
+            count, self._counter.total = self._counter.total, outer.plus(self._counter.total)
         n.meta["outputs"] = tensors_in(result)
         n.meta["result"] = "" if isinstance(result, torch.Tensor) else self._text(n, result)
-        n.meta["macs"] = (self._counter.macs - before) or None
-        n.meta["extra_macs"] = (self._counter.extra - extra_before) or None
+        n.meta.update(count.to_meta())
         return result
 
     def _text(self, node: fx.Node, result: Any) -> str:

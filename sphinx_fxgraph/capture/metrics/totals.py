@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections import Counter
@@ -14,6 +15,7 @@ from torch import fx, nn
 from torch.nn.parameter import is_lazy
 
 from sphinx_fxgraph.capture.formatting import ITEM_SIZE, dotted, short_dtype
+from sphinx_fxgraph.capture.metrics.macs import NOTHING, Count
 from sphinx_fxgraph.capture.trace import passed_through
 from sphinx_fxgraph.record.model import Module, TensorMeta, Totals, join
 
@@ -81,11 +83,13 @@ def run_totals(graph: fx.Graph, totals: Totals) -> Totals:
     operators = [node for node in graph.nodes if node.op.startswith("call_")]
     if not all("macs" in node.meta for node in operators):  # not all were run, or they are no operators of a run
         return totals
+    count = functools.reduce(Count.plus, (Count.from_meta(node.meta) for node in operators), NOTHING)
     given = (node.meta.get("sizes", node.meta.get("outputs", ())) for node in operators if not _hands_on(node))
     return replace(
         totals,
-        macs=sum(node.meta["macs"] or 0 for node in operators),
-        extra_macs=sum(node.meta.get("extra_macs") or 0 for node in operators),
+        macs=count.macs,
+        extra_macs=count.extra_macs,
+        uncounted=dict(count.uncounted),
         activation_bytes=sum(_bytes(meta) for outputs in given for meta in outputs),
     )
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import torch
 
-from sphinx_fxgraph.capture.metrics.macs import MacCounter, Operator, is_composite
+from sphinx_fxgraph.capture.metrics.macs import NOTHING, Count, MacCounter, is_composite
+from sphinx_fxgraph.capture.metrics.products import Operator
 from sphinx_fxgraph.capture.model.state import Values
 from sphinx_fxgraph.capture.recorder import meta_cache
 from sphinx_fxgraph.capture.recorder.provenance import Origins
@@ -18,20 +19,19 @@ from sphinx_fxgraph.capture.recorder.provenance import Origins
 class Seen:
     """What was seen of one node while it ran; of the tensors only those that were there before."""
 
-    __slots__ = ("extra_macs", "macs", "random", "read", "written")
+    __slots__ = ("count", "random", "read", "written")
 
     def __init__(self) -> None:
-        self.macs = self.extra_macs = 0
+        self.count = NOTHING
         self.random = False
         """Whether random numbers were drawn."""
         self.written: list[torch.Tensor] = []
         self.read: dict[int, torch.Tensor] = {}
         """By identity, so that each is there once."""
 
-    def add(self, macs: int, extra_macs: int, random: bool) -> None:
+    def add(self, count: Count, random: bool) -> None:
         """Something more has run."""
-        self.macs += macs
-        self.extra_macs += extra_macs
+        self.count = self.count.plus(count)
         self.random = self.random or random
 
 
@@ -73,6 +73,10 @@ class Watch(MacCounter):  # type: ignore[no-untyped-call]  # torch's class has n
         self.seen: Seen | None = None
         """Of what runs on behalf of a node; nothing while the model's own code does."""
 
+    def execute(self, func: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run an operator, on meta once."""
+        return meta_cache.run(func, args, kwargs)
+
     def node(self) -> AbstractContextManager[Seen]:
         """What runs in this context runs on behalf of one node."""
         return _Node(self)
@@ -86,16 +90,16 @@ class Watch(MacCounter):  # type: ignore[no-untyped-call]  # torch's class has n
         known = meta_cache.known(key)
         if known is not None:
             result = known.result(function, args, kwargs)
-            self.count(known.macs, known.extra_macs)
+            self.add(known.cost)
         else:
             with self.node() as seen:
                 result = function(*args, **kwargs)
-            known = meta_cache.Known(seen.macs, seen.extra_macs, seen.random)
+            known = meta_cache.Known(seen.count, seen.random)
             outer.written += seen.written
             outer.read.update(seen.read)
             if not seen.written and seen.read.keys() <= {id(tensor) for tensor in given}:
                 meta_cache.learn(key, known, result, given)
-        outer.add(known.macs, known.extra_macs, known.random)
+        outer.add(known.cost, known.random)
         for tensor in given:
             if self._origins.of(tensor):
                 outer.read[id(tensor)] = tensor
@@ -124,8 +128,9 @@ class Watch(MacCounter):  # type: ignore[no-untyped-call]  # torch's class has n
         ]
         for tensor in written:
             self._values.keep(tensor)
-        out = meta_cache.run(func, args, kwargs)
-        seen.add(*self.note(func, args, kwargs, out), _is_random(func))
+        out, count = self.run(func, args, kwargs)
+        self.add(count)
+        seen.add(count, _is_random(func))
         given = _tensors((*args, *kwargs.values()))
         seen.read.update((id(tensor), tensor) for tensor in given if self._origins.of(tensor))
         seen.written += filter(self._origins.of_part, written)

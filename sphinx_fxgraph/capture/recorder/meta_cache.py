@@ -13,7 +13,9 @@ from typing import Any, NamedTuple
 import torch
 
 from sphinx_fxgraph.capture import pytree
-from sphinx_fxgraph.capture.metrics.macs import Operator
+from sphinx_fxgraph.capture.metrics.macs import Count
+from sphinx_fxgraph.capture.metrics.meta_kernels import call
+from sphinx_fxgraph.capture.metrics.products import Operator
 from sphinx_fxgraph.capture.recorder.functions import is_own
 from sphinx_fxgraph.capture.recorder.provenance import storage_of
 
@@ -39,8 +41,7 @@ class _UnknownError(Exception):
 class Known(NamedTuple):
     """What a call of a function did, and what it gave."""
 
-    macs: int
-    extra_macs: int
+    cost: Count
     random: bool
     made: object = None
     """Its result as a key; nothing where that shares memory with an argument, so that the function is to run again."""
@@ -79,13 +80,13 @@ def learn(key: object, known: Known, result: Any, given: Iterable[torch.Tensor])
 def run(operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What an operator of the dispatcher gives; on meta it is run but once."""
     if not _is_pure(operator):
-        return operator(*args, **kwargs)
+        return call(operator, args, kwargs)
     key = _call_key(operator, args, kwargs)
     if key is None:
-        return operator(*args, **kwargs)
+        return call(operator, args, kwargs)
     if key in _results:
         return _made(_results[key])
-    result = operator(*args, **kwargs)
+    result = call(operator, args, kwargs)
     with contextlib.suppress(_UnknownError, RuntimeError):
         _remember(_results, key, _key(result))
     return result

@@ -309,7 +309,7 @@ class Recorder(TorchFunctionMode):
         return {"stack": self._stack, "marks": (*self.regions.marks(), *marks), **spot}
 
     def _gives(self, node: fx.Node, result: Any, seen: Seen) -> Any:
-        node.meta.update(macs=seen.macs or None, extra_macs=seen.extra_macs or None, random=seen.random)
+        node.meta.update(**seen.count.to_meta(), random=seen.random)
         node.meta["inplace"] = bool(seen.written)
         result = self._writer.gives(node, result, seen.written)
         if self.regions.autocasts and any(tensor.is_meta for _, tensor in pytree.tensors(result)):

@@ -57,7 +57,7 @@ def key(
 
     def operator(node: fx.Node) -> object:
         target = leaf(str(node.target)) if node.op == "call_module" else node.target
-        told = tuple(map(node.meta.get, _TOLD))
+        told = (*map(node.meta.get, _TOLD), *sorted(node.meta.get("uncounted") or ()))
         return scope.names[node], node.op, target, like(node.args), like(node.kwargs), told
 
     def leaf(path: str) -> object:

@@ -18,6 +18,7 @@ from sphinx_fxgraph.capture.subgraphs import structural_hash
 from sphinx_fxgraph.capture.subgraphs.call_tree import Scope, Tree, is_mark
 from sphinx_fxgraph.capture.subgraphs.labels import function_detail, module_detail
 from sphinx_fxgraph.capture.trace import Trace
+from sphinx_fxgraph.record.conventions import NOT_COUNTED
 from sphinx_fxgraph.record.model import Body, BodyInput, Node, TensorMeta, Value
 
 NameOf = Callable[[fx.Node], str]
@@ -154,7 +155,7 @@ class _Writer:
             macs=node.meta.get("macs"),
             extra_macs=node.meta.get("extra_macs"),
             where=node.meta.get("where", ""),
-            marks=node.meta.get("marks", ()),
+            marks=_marks(node),
         )
         return self._leaf(written, str(node.target), scope) if node.op == "call_module" else written
 
@@ -229,6 +230,12 @@ class _Writer:
 
 
 _KINDS = {"placeholder": "input", "output": "output"}
+
+
+def _marks(node: fx.Node) -> tuple[str, ...]:
+    marks: tuple[str, ...] = node.meta.get("marks", ())
+    names = node.meta.get("uncounted")
+    return (*marks, NOT_COUNTED + ", ".join(sorted(names))) if names else marks
 
 
 def _result_text(node: fx.Node) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sphinx_fxgraph.capture.formatting import short_meta
+from sphinx_fxgraph.capture.metrics.macs import Count
 from sphinx_fxgraph.capture.recorder.leaf import is_named
 from sphinx_fxgraph.capture.trace import Frame
 from sphinx_fxgraph.record.model import TensorMeta
@@ -54,8 +56,7 @@ def _told(stack: tuple[Frame, ...], nodes: Sequence[fx.Node], outputs: tuple[Ten
         "stack": stack[:-1],
         "outputs": outputs,
         "result": "" if single else f"({', '.join(map(short_meta, outputs))})",
-        "macs": sum(node.meta.get("macs") or 0 for node in nodes) or None,
-        "extra_macs": sum(node.meta.get("extra_macs") or 0 for node in nodes) or None,
+        **functools.reduce(Count.plus, (Count.from_meta(node.meta) for node in nodes)).to_meta(),
         "inplace": False,
         "marks": nodes[0].meta.get("marks", ()),
     }

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from sphinx_fxgraph.record.conventions import macs_text
 from sphinx_fxgraph.record.diff.alignment import Alignment, Pair, results
 from sphinx_fxgraph.record.model import Body, Node, Record, join
 
@@ -93,7 +94,7 @@ def _totals(record: Record) -> dict[str, str]:
         "operators": f"{record.operators:,}",
         "parameters": f"{totals.parameters:,}" if known else "",
         "buffers": f"{totals.buffers:,}" if known else "",
-        "MACs": "" if totals.macs is None else f"{totals.macs:,}",
+        "MACs": macs_text(None if totals.macs is None else f"{totals.macs:,}", totals.uncounted),
         "output": record.output,
         "failure": record.failure.message if record.failure else "none",
     }

@@ -10,7 +10,7 @@ from docutils import nodes
 from sphinx.util import logging
 from sphinx.util.nodes import make_refnode
 
-from sphinx_fxgraph.record.conventions import macs_of
+from sphinx_fxgraph.record.conventions import macs_of, macs_text
 from sphinx_fxgraph.record.metrics import depth
 from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.render import summary
@@ -148,7 +148,7 @@ def _compared(models: Sequence[Model], units: Units, link: _Linker) -> nodes.tgr
 
 def _about_macs(record: Record, units: Units) -> str:
     macs = macs_of(record.totals, units.convention)
-    return "" if macs is None else units.macs(macs)
+    return macs_text(None if macs is None else units.macs(macs), record.totals.uncounted)
 
 
 def _activations(record: Record, units: Units) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from docutils import nodes
 from sphinx import addnodes
 
-from sphinx_fxgraph.record.conventions import macs_of
+from sphinx_fxgraph.record.conventions import macs_of, macs_text
 from sphinx_fxgraph.record.diff import SIGNS, Change, Difference
 from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.sphinxext.nodes import fxgraph_nodes
@@ -118,7 +118,7 @@ def stage_table(stages: Sequence[Stage], units: Units, prefix: str = "") -> node
 
 def _stage_cells(stage: Stage, units: Units) -> tuple[str, ...]:
     macs = macs_of(stage, units.convention)
-    numbers = (units.count(stage.parameters), "" if macs is None else units.count(macs))
+    numbers = (units.count(stage.parameters), macs_text(None if macs is None else units.count(macs), stage.uncounted))
     return (stage.name, stage.made_of, stage.output, *numbers)
 
 
