@@ -30,7 +30,9 @@ _TEMPORARY = re.compile(r"\..+\.[0-9a-f]{16}\.tmp")
 _DAY = 86_400
 """Seconds: no build writes a file for longer, so that a temporary file of this age is left from one that was killed."""
 
-_Number = Annotated[float, msgspec.Meta(ge=-1e6, le=1e6)]
+LARGEST = 1e6
+"""The largest coordinate of a layout, in points: 350 metres."""
+_Number = Annotated[float, msgspec.Meta(ge=-LARGEST, le=LARGEST)]
 _Point = Annotated[list[_Number], msgspec.Meta(min_length=2, max_length=2)]
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 import sys
 import sysconfig
 from collections.abc import Iterator, Sequence
@@ -16,6 +15,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+from sphinx_fxgraph.cache.store import LARGEST
+from sphinx_fxgraph.text.escape import one_line
+from sphinx_fxgraph.worker import programs
 
 Coordinates = dict[str, Any]
 """A level's layout: ``size`` [width, height], ``nodes`` {name: [x, y]} of their middles and ``edges``
@@ -39,9 +42,12 @@ class Engine:
 
     @cached_property
     def version(self) -> str:
-        """Name and version as the program tells them."""
-        run = subprocess.run([self.command, "-V"], capture_output=True, text=True, check=False, timeout=30)
-        return (run.stderr or run.stdout).strip().splitlines()[0]
+        """Return the name and version that the program reports; its file name where it reports none."""
+        try:
+            run = programs.run([self.command, "-V"], timeout=30)
+        except (OSError, programs.ProgramError):
+            return Path(self.command).name
+        return one_line((run.errors or run.output).decode(errors="replace"), most=80) or Path(self.command).name
 
     def lay_out(self, graphs: Sequence[str], timeout: float) -> tuple[list[Coordinates], str]:
         """Coordinates of every graph, in one run, and what the program complained of (empty if it did not).
@@ -51,28 +57,21 @@ class Engine:
             EngineFailedError: it gave no coordinates within ``timeout`` seconds.
         """
         try:
-            run = subprocess.run(
-                [self.command, "-Tjson0"],
-                input="\n".join(graphs).encode(),
-                capture_output=True,
-                check=False,
-                timeout=timeout,
-            )
+            run = programs.run([self.command, "-Tjson0"], "\n".join(graphs).encode(), timeout=timeout)
         except FileNotFoundError as error:
             raise EngineMissingError(f"the Graphviz engine {self.command!r} is not there") from error
         except OSError as error:
             raise EngineFailedError(f"{self.command} cannot be started: {error}") from error
-        except subprocess.TimeoutExpired as error:
-            raise EngineFailedError(
-                f"{self.command} needed more than {timeout:g} s for {len(graphs)} graphs"
-            ) from error
-        complaint = run.stderr.decode(errors="replace").strip()
-        if run.returncode:
-            raise EngineFailedError(f"{self.command} ended with status {run.returncode}: {complaint or 'no message'}")
+        except programs.ProgramError as error:
+            raise EngineFailedError(f"{self.command} {error}, for {len(graphs)} graphs") from error
+        complaint = one_line(run.errors.decode(errors="replace"), most=300)
+        if run.status:
+            raise EngineFailedError(f"{self.command} ended with status {run.status}: {complaint or 'no message'}")
         try:
-            found = [_coordinates(graph) for graph in _documents(run.stdout.decode())]
-        except (ValueError, KeyError, TypeError) as error:
-            raise EngineFailedError(f"{self.command} wrote no coordinates that can be read: {error!r}") from error
+            found = [_coordinates(graph) for graph in _documents(run.output.decode())]
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            reason = one_line(repr(error), most=200)
+            raise EngineFailedError(f"{self.command} wrote no coordinates that can be read: {reason}") from error
         if len(found) != len(graphs):
             raise EngineFailedError(
                 f"{self.command} drew {len(found)} of {len(graphs)} graphs: {complaint or 'no message'}"
@@ -115,15 +114,21 @@ def _documents(text: str) -> Iterator[Any]:
 
 def _coordinates(graph: dict[str, Any]) -> Coordinates:
     """Of all that Graphviz says of a graph, what we draw; its y axis points up, ours down."""
+
+    def coordinate(value: float) -> float:
+        if not abs(value) <= LARGEST:  # nor is NaN
+            raise ValueError(f"a coordinate is {value}")
+        return round(value, 1)
+
     _, _, width, height = (float(x) for x in graph["bb"].split(","))
 
     def point(text: str) -> list[float]:
         x, y = text.split(",")
-        return [round(float(x), 1), round(height - float(y), 1)]
+        return [coordinate(float(x)), coordinate(height - float(y))]
 
     edges = [edge for edge in graph.get("edges", ()) if "pos" in edge]
     found: Coordinates = {
-        "size": [round(width, 1), round(height, 1)],
+        "size": [coordinate(width), coordinate(height)],
         "nodes": {item["name"]: point(item["pos"]) for item in graph.get("objects", ()) if "pos" in item},
         "edges": {edge["id"]: [c for text in edge["pos"].split() for c in point(text)] for edge in edges},
     }

@@ -79,9 +79,9 @@ def lay_out(jobs: Sequence[Job], engine: Engine, timeout: float = 60) -> list[st
         coordinates, said = fallback.lay_out(engine, graphs, timeout)
         for job, wanted in zip(jobs, missing, strict=True):
             for key in wanted:
-                if key not in coordinates:
+                if key not in coordinates or not job.composer.is_answered(key, coordinates[key]):
                     coordinates[key] = job.composer.plain(key)
-                    said[key] += "; drawn without it"
+                    said[key] = f"{said.get(key, 'it gave no place to some nodes')}; drawn without it"
                 job.layouts[key] = coordinates[key]
             job.complaints += dict.fromkeys(said[key] for key in wanted if key in said)
         complaints |= dict.fromkeys(said.values())

@@ -143,6 +143,10 @@ class Composer:
         else:
             missing[key] = dot
 
+    def is_answered(self, key: str, found: Coordinates) -> bool:
+        """Return whether coordinates have all that the level with this digest needs."""
+        return _answers(self.asked[key][0], found)
+
     def plain(self, key: str) -> Coordinates:
         """A level without an engine."""
         return plain.lay_out(*self.asked[key])

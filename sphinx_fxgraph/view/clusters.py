@@ -92,7 +92,10 @@ def cluster(shown: Shown) -> Shown:
         name = todo.pop()
         record = dataclasses.replace(shown.record, bodies=bodies)
         if len(bodies[name].nodes) > MOST_BOXES:
-            bodies[name], made = _cut(record, name)
+            cut, made = _cut(record, name)
+            if len(cut.nodes) >= len(bodies[name].nodes):
+                continue  # inputs and outputs alone: nothing in it can be put together
+            bodies[name] = cut
             bodies |= made
             for inside, body in made.items():  # what is known of a node goes with it
                 names = [node.name for node in body.nodes]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import tempfile
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -17,6 +16,7 @@ import msgspec
 
 from sphinx_fxgraph.cache.fingerprints import SourceFinder
 from sphinx_fxgraph.record.header import Head, Source
+from sphinx_fxgraph.worker import programs
 
 
 class RegistryError(ValueError):
@@ -82,19 +82,21 @@ def call(registry: str, *, python: str, sys_path: Sequence[str], folder: str, se
     with tempfile.TemporaryDirectory(prefix="fxgraph-", ignore_cleanup_errors=True) as place:
         result, output = Path(place, "models.json"), Path(place, "output")
         try:
-            run = subprocess.run(
+            run = programs.run(
                 [*command(python), "--list", os.fspath(result), os.fspath(output)],
-                input=json.dumps(request).encode(),
-                capture_output=True,
-                check=False,
+                json.dumps(request).encode(),
                 timeout=seconds + STARTUP,
             )
-        except subprocess.TimeoutExpired:
-            raise RegistryError(f"{registry}: no list within {seconds:g} s") from None
+        except programs.ProgramError as error:
+            raise RegistryError(f"{registry}: no list: it {error}") from None
         except OSError as error:
             raise RegistryError(f"{registry}: the interpreter does not start: {error.strerror or error}") from None
-        if run.returncode or not result.exists():
-            said = output.read_text(encoding="utf-8", errors="replace") if output.exists() else run.stderr.decode()
+        if run.status or not result.exists():
+            said = (
+                output.read_text(encoding="utf-8", errors="replace")
+                if output.exists()
+                else run.errors.decode(errors="replace")
+            )
             raise RegistryError(f"{registry}: no list: {(said.strip().splitlines() or ['it ended'])[-1]}")
         answer = json.loads(result.read_text(encoding="utf-8"))
     if "error" in answer:
