@@ -103,6 +103,18 @@ def passed_through(value: Any) -> Any:
     return value
 
 
+def after_writes(value: Any, *_writers: Any) -> Any:
+    """Stand in a graph for a tensor after its elements were written through views of it.
+
+    Args:
+        value: the tensor as it was before, or the first node that wrote all of it.
+    """
+    return value
+
+
+after_writes.__module__ = "sphinx_fxgraph"  # what records call it, wherever it is defined
+
+
 def leaves(value: Any, path: str = "") -> list[tuple[str, Any]]:
     """What stands in nested tuples, lists and dicts, by path: ``[0]``, ``['mask']``."""
     if isinstance(value, tuple | list):

@@ -47,8 +47,9 @@ class Statement(nn.Module):
 
 
 @case(
-    "x; clone(x); view(clone); add_(view); setitem(add_); chunk(setitem); getitem(chunk); "
-    "getitem_1(chunk); mul_(getitem); sum(getitem_1); add(mul_, sum); output(add)",
+    "x; clone(x); view(clone); add_(view); after_writes(add_); setitem(after_writes); chunk(setitem); "
+    "getitem(chunk); getitem_1(chunk); mul_(getitem); sum(getitem_1); after_writes_1(setitem, mul_); "
+    "add(after_writes_1, sum); output(add)",
     x,
     marks={"add_": IN_PLACE, "setitem": IN_PLACE, "mul_": IN_PLACE},
 )

@@ -39,6 +39,10 @@ class Attributes:
         known, path, kind = self._tensors.get(id(tensor), (None, "", ""))
         return (path, kind) if known is tensor else ("", "")
 
+    def tensors(self) -> Iterator[torch.Tensor]:
+        """Yield the tensors that the model holds."""
+        return (tensor for tensor, _, _ in self._tensors.values())
+
     def has_module(self, module: nn.Module) -> bool:
         """Whether a module is registered."""
         return id(module) in self._modules

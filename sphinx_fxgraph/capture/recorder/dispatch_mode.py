@@ -1,4 +1,4 @@
-"""What operators do below the functions that a model calls: count, write in place, take what they were not given."""
+"""The dispatch mode of the recorder: counts what operators do, and finds what they write and read below a function."""
 
 from __future__ import annotations
 
@@ -13,77 +13,81 @@ from sphinx_fxgraph.capture.metrics.macs import NOTHING, Count, MacCounter, is_c
 from sphinx_fxgraph.capture.metrics.products import Operator
 from sphinx_fxgraph.capture.model.state import Values
 from sphinx_fxgraph.capture.recorder import meta_cache
-from sphinx_fxgraph.capture.recorder.provenance import Origins
+from sphinx_fxgraph.capture.recorder.provenance import Provenance
 
 
-class Seen:
-    """What was seen of one node while it ran; of the tensors only those that were there before."""
+class Effects:
+    """What the operators of one node did; of the tensors only those that were there before."""
 
-    __slots__ = ("count", "random", "read", "written")
+    __slots__ = ("count", "data_dependent", "inplace", "random", "read", "written")
 
     def __init__(self) -> None:
         self.count = NOTHING
         self.random = False
         """Whether random numbers were drawn."""
+        self.data_dependent = False
+        """Whether the shape of a result depends on values."""
+        self.inplace = False
+        """Whether a tensor was written that a node had made or taken."""
         self.written: list[torch.Tensor] = []
         self.read: dict[int, torch.Tensor] = {}
         """By identity, so that each is there once."""
 
     def add(self, count: Count, random: bool) -> None:
-        """Something more has run."""
+        """Add the effects of one operator."""
         self.count = self.count.plus(count)
         self.random = self.random or random
 
 
 class _Node:
-    """The context of a node (see `Watch.node`); written out, since every operator enters some."""
+    """The context of a node (see `DispatchMode.node`); a class, since every operator enters some."""
 
-    __slots__ = ("_outer", "_watch", "seen")
+    __slots__ = ("_mode", "_outer")
 
-    def __init__(self, watch: Watch) -> None:
-        self._watch = watch
+    def __init__(self, mode: DispatchMode) -> None:
+        self._mode = mode
 
-    def __enter__(self) -> Seen:
-        self._outer = self._watch.seen
-        self._watch.seen = seen = Seen()
-        return seen
+    def __enter__(self) -> Effects:
+        self._outer = self._mode.effects
+        self._mode.effects = effects = Effects()
+        return effects
 
     def __exit__(self, *_: object) -> None:
-        self._watch.seen = self._outer
+        self._mode.effects = self._outer
 
 
-class Watch(MacCounter):  # type: ignore[no-untyped-call]  # torch's class has no types
-    """Sees every operator of the dispatcher.
+class DispatchMode(MacCounter):  # type: ignore[no-untyped-call]  # torch's class has no types
+    """Receives every operator of the dispatcher.
 
     Args:
-        origins: what tells tensors that were there before from those that a node makes for itself.
-        orphan: called with an operator that runs on behalf of no node, its arguments, its result, and what was seen.
-        values: those of the model, which are kept.
+        provenance: tells tensors that were there before from those that a node makes for itself.
+        orphan: called with an operator that runs on behalf of no node, its arguments, its result, and its effects.
+        values: those of the model; they are saved before something is written into them.
     """
 
     def __init__(
         self,
-        origins: Origins,
-        orphan: Callable[[Operator, tuple[Any, ...], dict[str, Any], Any, Seen], None],
+        provenance: Provenance,
+        orphan: Callable[[Operator, tuple[Any, ...], dict[str, Any], Any, Effects], None],
         values: Values,
     ) -> None:
         super().__init__()
-        self._origins, self._values = origins, values
+        self._provenance, self._values = provenance, values
         self._orphan = orphan
-        self.seen: Seen | None = None
-        """Of what runs on behalf of a node; nothing while the model's own code does."""
+        self.effects: Effects | None = None
+        """Of the node that is running; None while the model's own code runs."""
 
     def execute(self, func: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run an operator, on meta once."""
         return meta_cache.run(func, args, kwargs)
 
-    def node(self) -> AbstractContextManager[Seen]:
-        """What runs in this context runs on behalf of one node."""
+    def node(self) -> AbstractContextManager[Effects]:
+        """Return a context; what runs in it belongs to one node."""
         return _Node(self)
 
     def call(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        """Run a function of torch's own on behalf of the node that is running; on meta once, and then by heart."""
-        outer, given = self.seen, list(_tensors((*args, *kwargs.values()) if kwargs else args))
+        """Run a function of torch's own for the node that is running; on meta the result of an equal call is reused."""
+        outer, given = self.effects, list(_tensors((*args, *kwargs.values()) if kwargs else args))
         key = meta_cache.key_of(function, args, kwargs) if given else None  # without, it may be on any device
         if outer is None or key is None:
             return function(*args, **kwargs)
@@ -92,16 +96,18 @@ class Watch(MacCounter):  # type: ignore[no-untyped-call]  # torch's class has n
             result = known.result(function, args, kwargs)
             self.add(known.cost)
         else:
-            with self.node() as seen:
+            with self.node() as effects:
                 result = function(*args, **kwargs)
-            known = meta_cache.Known(seen.count, seen.random)
-            outer.written += seen.written
-            outer.read.update(seen.read)
-            if not seen.written and seen.read.keys() <= {id(tensor) for tensor in given}:
+            known = meta_cache.Known(effects.count, effects.random)
+            outer.written += effects.written
+            outer.inplace = outer.inplace or effects.inplace
+            outer.data_dependent = outer.data_dependent or effects.data_dependent
+            outer.read.update(effects.read)
+            if not effects.written and effects.read.keys() <= {id(tensor) for tensor in given}:
                 meta_cache.learn(key, known, result, given)
         outer.add(known.cost, known.random)
         for tensor in given:
-            if self._origins.of(tensor):
+            if self._provenance.is_read(tensor):
                 outer.read[id(tensor)] = tensor
         return result
 
@@ -110,14 +116,14 @@ class Watch(MacCounter):  # type: ignore[no-untyped-call]  # torch's class has n
     ) -> Any:
         """Run an operator and note what it does."""
         kwargs = kwargs or {}
-        if self.seen is not None:
-            return self._run(self.seen, func, args, kwargs)
-        with self.node() as seen:
-            out = self._run(seen, func, args, kwargs)
-        self._orphan(func, args, kwargs, out, seen)
+        if self.effects is not None:
+            return self._run(self.effects, func, args, kwargs)
+        with self.node() as effects:
+            out = self._run(effects, func, args, kwargs)
+        self._orphan(func, args, kwargs, out, effects)
         return out
 
-    def _run(self, seen: Seen, func: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _run(self, effects: Effects, func: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if torch.is_inference_mode_enabled() and is_composite(func):
             with self:
                 return func.decompose(*args, **kwargs)
@@ -130,10 +136,13 @@ class Watch(MacCounter):  # type: ignore[no-untyped-call]  # torch's class has n
             self._values.keep(tensor)
         out, count = self.run(func, args, kwargs)
         self.add(count)
-        seen.add(count, _is_random(func))
-        given = _tensors((*args, *kwargs.values()))
-        seen.read.update((id(tensor), tensor) for tensor in given if self._origins.of(tensor))
-        seen.written += filter(self._origins.of_part, written)
+        effects.add(count, _is_random(func))
+        given = list(_tensors((*args, *kwargs.values())))
+        effects.read.update((id(tensor), tensor) for tensor in given if self._provenance.is_read(tensor))
+        if written:
+            effects.written += filter(self._provenance.is_reachable, written)
+            effects.inplace = effects.inplace or any(map(self._provenance.is_bound, written))
+        effects.data_dependent = effects.data_dependent or _has_dynamic_shape(func, args, self._provenance)
         return out
 
 
@@ -161,3 +170,24 @@ def _mutable(func: Operator) -> list[tuple[int, str]]:
 @functools.cache
 def _is_random(func: Operator) -> bool:
     return torch.Tag.nondeterministic_seeded in getattr(func, "tags", ())
+
+
+def _has_dynamic_shape(func: Operator, args: tuple[Any, ...], provenance: Provenance) -> bool:
+    """Return whether the shape of an operator's result depends on the values of its arguments."""
+    if not _may_have_dynamic_shape(func):
+        return False
+    if func.overloadpacket.__name__ == "repeat_interleave":  # of one number all are repeated as often
+        return provenance.is_bound(args[0])
+    if func.overloadpacket.__name__ != "index":
+        return True
+    return any(tensor.dtype in (torch.bool, torch.uint8) for tensor in _tensors(args[1:]))
+
+
+@functools.cache
+def _may_have_dynamic_shape(func: Operator) -> bool:
+    tagged = torch.Tag.dynamic_output_shape in getattr(func, "tags", ())
+    return (tagged or getattr(func, "_opname", "") in _SIZED_BY_VALUES) and getattr(func, "_opname", "") != "linalg_lstsq"
+
+
+_SIZED_BY_VALUES = frozenset({"_pack_padded_sequence"})
+"""Operators whose result's shape depends on values though torch does not tag them."""

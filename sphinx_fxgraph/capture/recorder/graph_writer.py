@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,23 +17,36 @@ from sphinx_fxgraph.capture import pytree
 from sphinx_fxgraph.capture.formatting import meta_of, short_meta, tensors_in, text
 from sphinx_fxgraph.capture.pytree import Path, Step
 from sphinx_fxgraph.capture.recorder.attributes import Attributes
-from sphinx_fxgraph.capture.recorder.provenance import Origin, Origins
+from sphinx_fxgraph.capture.recorder.provenance import Origin, Provenance
+from sphinx_fxgraph.capture.trace import Frame, after_writes
 from sphinx_fxgraph.record.model import TensorMeta
 
 
-class Writer:
-    """A graph, and where every tensor that is alive comes from."""
+class GraphWriter:
+    """A graph, and the node that every live tensor comes from.
 
-    def __init__(self, attributes: Attributes) -> None:
+    Args:
+        attributes: the names of the model's tensors.
+        stack: returns the module calls that are running.
+    """
+
+    def __init__(self, attributes: Attributes, stack: Callable[[], tuple[Frame, ...]]) -> None:
         self.graph = fx.Graph()
         self.added: list[fx.Node] = []
         """The nodes that `add` has made."""
-        self.origins = Origins()
+        self.provenance = Provenance(attributes.tensors())
         self._attributes = attributes
+        self._stack = stack
         self._read: dict[str, fx.Node] = {}
         self._taken: dict[tuple[fx.Node, Path], fx.Node] = {}
         self._last: dict[fx.Node, fx.Node] = {}
         """The last node that was put behind one."""
+        self._returns_written: set[fx.Node] = set()
+        """The nodes whose result is the tensor that they wrote, after what was written before."""
+        self._shown: Sequence[torch.Tensor] = ()
+        """The views that a node gives, while its arguments are looked up: it takes only the writes that they show."""
+        self.lookups: dict[int, fx.Node] = {}
+        """By identity of a tensor, what `node_of` has returned; whoever reads it clears it before."""
         self._constants = 0
         self._plain: dict[int, tuple[Any, fx.Node]] = {}
         """By identity: what was read out of a tensor as a plain value, kept so that the identity stays its own."""
@@ -40,15 +54,51 @@ class Writer:
     # -- from tensors to nodes
 
     def node_of(self, tensor: torch.Tensor) -> fx.Node:
-        """The node that a tensor comes from."""
-        origin = self.origins.of(tensor)
-        if origin is not None and not origin.path:
-            return origin.node
+        """Return the node of a tensor as it is now, with everything that was written into it."""
+        origin = self.origin_of(tensor)
+        node = self._taken_from(origin.node, origin.path) if origin.path else origin.node
+        self.lookups[id(tensor)] = node
+        return node
+
+    def origin_of(self, tensor: torch.Tensor) -> Origin:
+        """Return the origin of a tensor as it is now; it is bound to that."""
+        origin = self.provenance.of(tensor)
         if origin is None:
-            held, _ = self._attributes.tensor(tensor)
-            origin = (None if held else self.origins.of_part(tensor)) or Origin(self._attribute(tensor))
-            self.origins.bind(tensor, origin)
-        return self._taken_from(origin.node, origin.path)
+            origin = self._first_origin(tensor)
+        writes = self.provenance.writes(tensor)
+        if not writes.nodes or (self._shown and not self.provenance.touch(tensor, writes.nodes, self._shown)):
+            return origin
+        nodes = list(writes.nodes)
+        last = nodes[-1]
+        if writes.exact and last in self._returns_written and last.meta["outputs"] == (meta_of(tensor),):
+            origin = Origin(nodes[-1])
+        else:
+            if not writes.whole:
+                nodes.insert(0, self._taken_from(origin.node, origin.path))
+            origin = Origin(self._joined(tensor, nodes))
+        self.provenance.bind(tensor, origin)
+        return origin
+
+    def _first_origin(self, tensor: torch.Tensor) -> Origin:
+        """Bind a tensor that nothing was seen to make, and return its origin."""
+        held, _ = self._attributes.tensor(tensor)
+        if not held:
+            origins = self.provenance.adopt(tensor)
+            if len(origins) == 1 and self.provenance.of(tensor) is not None:
+                return origins[0]
+            if origins:
+                origin = Origin(self._joined(tensor, [self._taken_from(*each) for each in origins]))
+                self.provenance.bind(tensor, origin)
+                return origin
+        origin = Origin(self._attribute(tensor))
+        self.provenance.bind(tensor, origin, first=bool(held))
+        return origin
+
+    def _joined(self, tensor: torch.Tensor, nodes: Sequence[fx.Node]) -> fx.Node:
+        """Add the node of a tensor whose parts come from several nodes."""
+        node = self.add("call_function", after_writes, tuple(dict.fromkeys(nodes)), {}, stack=self._stack(), macs=None)
+        node.meta.update(outputs=(meta_of(tensor),), result="", inplace=False)
+        return node
 
     def arguments(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], *, deep: bool = False
@@ -56,6 +106,15 @@ class Writer:
         """The arguments of a call with nodes in place of tensors (see `nodes`)."""
         given = {key: self.nodes(value, deep=deep) for key, value in kwargs.items()}
         return tuple(self.nodes(value, deep=deep) for value in args), given
+
+    @contextlib.contextmanager
+    def showing(self, result: Any) -> Iterator[None]:
+        """While this context is entered, look up the arguments of a node whose results may be views of them."""
+        self._shown = [tensor for _, tensor in pytree.tensors(result)] if self.provenance.has_writes else ()
+        try:
+            yield
+        finally:
+            self._shown = ()
 
     def nodes(self, value: Any, *, deep: bool = False) -> Any:
         """A value with nodes in place of tensors, its lists and dicts copied.
@@ -91,10 +150,10 @@ class Writer:
         if not isinstance(value, tuple | list | Mapping) or not value:
             return None
         found = pytree.tensors(value)
-        origin = self.origins.of(found[0][1]) if found else None
+        origin = self.provenance.of(found[0][1]) if found else None
         if origin is None or not origin.path or len(origin.node.meta["outputs"]) != len(found):
             return None
-        same = all(self.origins.of(tensor) == (origin.node, path) for path, tensor in found)
+        same = all(self.provenance.is_now(tensor, Origin(origin.node, path)) for path, tensor in found)
         return origin.node if same and origin.node.op != "placeholder" else None
 
     def _attribute(self, tensor: torch.Tensor) -> fx.Node:
@@ -154,13 +213,15 @@ class Writer:
         single = isinstance(result, torch.Tensor)
         node.meta["outputs"] = tensors_in(result)
         node.meta["result"] = "" if single else text(result)
-        changed = {id(tensor) for tensor in written}
         for tensor in written:
-            self.origins.wrote(tensor, node)
+            self.provenance.wrote(tensor, node)
         if single and not self.is_known(result):  # as most are
-            self.origins.bind(result, Origin(node))
+            self.provenance.bind(result, Origin(node))
             return result
         fresh: dict[int, torch.Tensor] = {}
+        changed = {id(tensor) for _, tensor in pytree.tensors(result) if self._is_written_by(tensor, node)}
+        if changed:
+            self._returns_written.add(node)
 
         def own(tensor: torch.Tensor) -> torch.Tensor:
             if id(tensor) in changed or not self.is_known(tensor):
@@ -170,8 +231,27 @@ class Writer:
         result = pytree.replaced(result, own)
         for path, tensor in pytree.tensors(result):
             if id(tensor) in changed or not self.is_known(tensor):
-                self.origins.bind(tensor, Origin(node, path))
+                self.provenance.bind(tensor, Origin(node, path))
         return result
+
+    def gives_written(self, node: fx.Node, arguments: Any) -> None:
+        """Let a node without a result give the arguments that it wrote into, such as ``x[0] = y``."""
+        changed = {id(t): t for _, t in pytree.tensors(arguments) if self._is_written_by(t, node)}
+        tensors = list(changed.values())
+        if not tensors:
+            return
+        single = len(tensors) == 1
+        value = tensors[0] if single else tensors
+        node.meta.update(outputs=tensors_in(value), result="" if single else text(value))
+        self._returns_written.add(node)
+        for number, tensor in enumerate(tensors):
+            self.provenance.bind(tensor, Origin(node, () if single else (Step(number),)))
+
+    def _is_written_by(self, tensor: torch.Tensor, node: fx.Node) -> bool:
+        """Return whether a tensor that was there before was written by the node that is being added."""
+        if self.provenance.of(tensor) is None:
+            return self._attributes.tensor(tensor)[0] != "" and self.provenance.is_logged(tensor, node)
+        return node in self.provenance.writes(tensor).nodes
 
     def reads(self, node: fx.Node, value: Any) -> None:
         """Note the plain value that a node has read out of a tensor, unless there is but one object of such a value."""
@@ -188,7 +268,7 @@ class Writer:
 
     def is_known(self, tensor: torch.Tensor) -> bool:
         """Whether a tensor was there before: made by a node, or the model's."""
-        return self.origins.of(tensor) is not None or bool(self._attributes.tensor(tensor)[0])
+        return self.provenance.of(tensor) is not None or bool(self._attributes.tensor(tensor)[0])
 
 
 @functools.lru_cache(maxsize=4096)

@@ -1,8 +1,14 @@
-"""Which node made a tensor, also after something was written into its storage by another name."""
+"""Which node made a tensor, and which nodes have written into it since, also through views.
+
+Every write is logged with the elements it covers. A tensor that is read takes the node it was bound to and every
+later write into one of its elements, so no write is lost when two views of one tensor are written.
+"""
 
 from __future__ import annotations
 
 import weakref
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 import torch
@@ -19,78 +25,268 @@ class Origin(NamedTuple):
     """Where in the node's result it stands."""
 
 
-class Origins:
-    """The origins of the tensors that are alive.
+class Region(NamedTuple):
+    """The bytes of a storage that a tensor shows: a box in a grid."""
 
-    A tensor is known by its identity, for which torch gives one Python object a tensor, as long as it lives.
+    offset: int
+    dims: tuple[tuple[int, int], ...]
+    """Size and stride in bytes of the dimensions along which elements differ; the bytes of an element are the last."""
+    empty: bool = False
+
+    @property
+    def span(self) -> int:
+        """The distance from the first byte to the last."""
+        return sum((size - 1) * stride for size, stride in self.dims)
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether the tensor shows every byte from its first to its last."""
+        reach = 0
+        for size, stride in sorted(self.dims, key=lambda dim: dim[1]):
+            if stride > reach + 1:
+                return False
+            reach += (size - 1) * stride
+        return True
+
+    def covers(self, other: Region) -> bool:
+        """Whether it has every byte of another region: yes only where that is certain."""
+        if self == other or other.empty:
+            return True
+        return self.offset <= other.offset and other.end <= self.end and self.is_dense
+
+    @property
+    def end(self) -> int:
+        """The last byte."""
+        return self.offset + self.span
+
+
+class _Known(NamedTuple):
+    """A tensor that was bound."""
+
+    tensor: weakref.ref[torch.Tensor]
+    origin: Origin
+    time: int
+    """When, counted in bindings and writes."""
+
+
+class _Write(NamedTuple):
+    """A write into a storage."""
+
+    time: int
+    node: fx.Node
+    region: Region
+
+
+class Writes(NamedTuple):
+    """The writes into a tensor since it was bound."""
+
+    nodes: tuple[fx.Node, ...]
+    """The nodes that wrote, oldest first, each once."""
+    whole: bool
+    """Whether the first of them wrote every element, so that nothing is left of what was there before."""
+    exact: bool
+    """Whether the last of them wrote a tensor of the same shape and strides, so that its result is this tensor."""
+
+
+NOTHING = Writes((), False, False)
+
+
+class Provenance:
+    """The origins of the tensors that are alive, and the writes into their storages.
+
+    A tensor is identified by its Python object, of which torch keeps one per tensor as long as the tensor lives.
     """
 
-    def __init__(self) -> None:
-        self._known: dict[int, tuple[weakref.ref[torch.Tensor], Origin]] = {}
+    def __init__(self, held: Iterable[torch.Tensor] = ()) -> None:
+        """Start without known tensors.
+
+        Args:
+            held: tensors of the model; writes into them are logged before anything has read them.
+        """
+        self._known: dict[int, _Known] = {}
         self._sharing: dict[int, dict[int, None]] = {}
-        """The tensors in each storage, the one that was bound last at the end."""
+        """The bound tensors in each storage, the latest at the end."""
+        self._log: defaultdict[int, list[_Write]] = defaultdict(list)
+        """The writes into each storage, oldest first."""
+        self._held = {storage_of(tensor) for tensor in held} - {None}
+        self._time = 0
 
     def of(self, tensor: torch.Tensor) -> Origin | None:
-        """The origin of a tensor that was bound."""
+        """Return the origin that a tensor was bound to, whatever was written since."""
         known = self._known.get(id(tensor))
-        return known[1] if known and known[0]() is tensor else None
+        return known.origin if known and known.tensor() is tensor else None
 
-    def bind(self, tensor: torch.Tensor, origin: Origin) -> None:
-        """Note where a tensor comes from."""
-        self._known[id(tensor)] = weakref.ref(tensor), origin
+    def is_now(self, tensor: torch.Tensor, origin: Origin) -> bool:
+        """Return whether a tensor is bound to an origin, and nothing was written into it since."""
+        return self.of(tensor) == origin and not self.writes(tensor).nodes
+
+    def bind(self, tensor: torch.Tensor, origin: Origin, *, first: bool = False) -> None:
+        """Set the origin of a tensor as it is now.
+
+        Args:
+            tensor: the tensor.
+            origin: where it comes from.
+            first: whether it comes from before the run, so that all writes into it are later.
+        """
+        self._time += 1
+        self._bind(tensor, origin, 0 if first else self._time)
+
+    def is_logged(self, tensor: torch.Tensor, node: fx.Node) -> bool:
+        """Return whether a node has written into the storage of a tensor."""
+        storage = storage_of(tensor)
+        return storage is not None and any(write.node is node for write in self._log.get(storage, ()))
+
+    def _bind(self, tensor: torch.Tensor, origin: Origin, time: int) -> None:
+        self._known[id(tensor)] = _Known(weakref.ref(tensor), origin, time)
         storage = storage_of(tensor)
         if storage is not None:
             sharing = self._sharing.setdefault(storage, {})
             sharing.pop(id(tensor), None)
             sharing[id(tensor)] = None
 
-    def wrote(self, tensor: torch.Tensor, node: fx.Node) -> None:
-        """A node wrote into a tensor: every tensor that shows some of what was written comes from there now."""
+    def is_reachable(self, tensor: torch.Tensor) -> bool:
+        """Return whether the tensor, or one that shows some of its elements, is known or belongs to the model."""
+        if self.of(tensor) is not None:
+            return True
         storage = storage_of(tensor)
-        sharing = self._sharing.get(storage, {}) if storage is not None else {id(tensor): None}
-        for number in list(sharing):
-            other = self._known[number][0]() if number in self._known else None
-            if other is None or storage_of(other) != storage:  # gone, and its number may be another's
-                del sharing[number]
-            elif other is tensor or overlap(tensor, other):
-                self._known[number] = self._known[number][0], Origin(node)
+        return storage is not None and (storage in self._held or self._is_shared(storage, tensor))
 
-    def of_part(self, tensor: torch.Tensor) -> Origin | None:
-        """The origin of a tensor, or else of one that was bound and shows some of its elements."""
-        origin, storage = self.of(tensor), storage_of(tensor)
-        if origin is not None or storage is None:
-            return origin
-        for number in reversed(self._sharing.get(storage, {})):
-            known, found = self._known[number]
-            other = known()
-            if other is not None and storage_of(other) == storage and overlap(tensor, other):
-                return found
-        return None
+    def is_bound(self, tensor: torch.Tensor) -> bool:
+        """Return whether the tensor, or one that shows some of its elements, was bound."""
+        if self.of(tensor) is not None:
+            return True
+        storage = storage_of(tensor)
+        return storage is not None and self._is_shared(storage, tensor)
+
+    def is_read(self, tensor: torch.Tensor) -> bool:
+        """Return whether a node that takes the tensor depends on a node: it is bound, or the model's and written."""
+        if self.of(tensor) is not None:
+            return True
+        if not self._log:
+            return False
+        storage = storage_of(tensor)
+        return storage in self._held and storage in self._log  # the id of a freed storage may be used again
+
+    def _is_shared(self, storage: int, tensor: torch.Tensor) -> bool:
+        return next(self._alive(storage, tensor), None) is not None
+
+    def wrote(self, tensor: torch.Tensor, node: fx.Node) -> None:
+        """Log that a node wrote into a tensor."""
+        self._time += 1
+        storage = storage_of(tensor)
+        if storage is None:
+            if self.of(tensor) is not None:
+                self._bind(tensor, Origin(node), self._time)
+            return
+        self._log[storage].append(_Write(self._time, node, region_of(tensor)))
+
+    def writes(self, tensor: torch.Tensor) -> Writes:
+        """Return the writes into elements of a bound tensor since it was bound."""
+        if not self._log:
+            return NOTHING
+        storage = storage_of(tensor)
+        log = self._log.get(storage) if storage is not None else None
+        known = self._known.get(id(tensor))
+        if not log or known is None or log[-1].time < known.time:
+            return NOTHING
+        region, nodes, whole = region_of(tensor), dict[fx.Node, None](), False
+        exact = False
+        for write in reversed(log):
+            if write.time < known.time or whole:
+                break
+            if overlap(write.region, region):
+                exact = exact or (not nodes and write.region == region)
+                nodes.setdefault(write.node)
+                whole = write.region.covers(region)
+        return Writes(tuple(reversed(nodes)), whole, exact) if nodes else NOTHING
+
+    @property
+    def has_writes(self) -> bool:
+        """Whether anything was written at all."""
+        return bool(self._log)
+
+    def touch(self, tensor: torch.Tensor, writers: Collection[fx.Node], views: Iterable[torch.Tensor]) -> bool:
+        """Return whether a node that gives these views of a tensor shows something that one of the writers wrote.
+
+        A node that gives no view of it reads all of it.
+        """
+        storage = storage_of(tensor)
+        regions = [region_of(view) for view in views if storage_of(view) == storage]
+        if not regions:
+            return True
+        known = self._known[id(tensor)]
+        return any(
+            overlap(write.region, region)
+            for write in self._log[storage or 0] if write.time > known.time and write.node in writers
+            for region in regions
+        )
+
+    def adopt(self, tensor: torch.Tensor) -> tuple[Origin, ...]:
+        """Bind a tensor that nothing was seen to make, if bound tensors show some of its elements.
+
+        Returns:
+            Their origins: one, which is also bound, where one of them shows all of the tensor.
+        """
+        storage = storage_of(tensor)
+        if storage is None:
+            return ()
+        parts: dict[Origin, None] = {}
+        region = region_of(tensor)
+        for other in self._alive(storage, tensor):
+            known = self._known[id(other)]
+            if region_of(other).covers(region):
+                self._bind(tensor, known.origin, known.time)
+                return (known.origin,)
+            parts.setdefault(known.origin)
+        return tuple(parts)
+
+    def _alive(self, storage: int, tensor: torch.Tensor) -> Iterator[torch.Tensor]:
+        """Yield the bound tensors that share an element with a tensor, the latest first."""
+        sharing = self._sharing.get(storage)
+        if not sharing:
+            return
+        region = region_of(tensor)
+        for number in list(reversed(sharing)):
+            known = self._known.get(number)
+            other = known.tensor() if known else None
+            if other is None or storage_of(other) != storage:  # freed, and its id may be that of another tensor
+                del sharing[number]
+            elif overlap(region, region_of(other)):
+                yield other
 
 
 def storage_of(tensor: torch.Tensor) -> int | None:
-    """What tells a storage from all others that are alive; nothing where a tensor has none, as a sparse one."""
+    """Return what identifies a storage while it is alive; None for a tensor that has none, such as a sparse one."""
     try:
         return int(tensor.untyped_storage()._cdata)
     except (RuntimeError, NotImplementedError):
         return None
 
 
-def overlap(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Whether two tensors in one storage share an element: no only where that is certain.
+def region_of(tensor: torch.Tensor) -> Region:
+    """Return the bytes that a tensor with a storage shows."""
+    size = tensor.element_size()
+    try:
+        shape, strides, offset = tensor.shape, tensor.stride(), tensor.storage_offset()
+    except RuntimeError:  # a nested tensor has no strides
+        return Region(0, ((tensor.untyped_storage().nbytes() or 1, 1),))
+    dims = tuple((int(n), int(step) * size) for n, step in zip(shape, strides, strict=True) if n != 1 and step)
+    return Region(int(offset) * size, (*dims, (size, 1)), 0 in shape)
+
+
+def overlap(a: Region, b: Region) -> bool:
+    """Return whether two regions of one storage share a byte: no only where that is certain.
 
     Parts of a tensor, such as ``chunk`` gives, are boxes in one grid. The distance of their first elements, written in
     the strides of the grid as a number is in its digits, says how far the boxes are apart in each dimension.
     """
-    if not a.numel() or not b.numel():
+    if a.empty or b.empty:
         return False
-    if a.element_size() != b.element_size():
-        return True
-    lower, upper = sorted((a, b), key=torch.Tensor.storage_offset)
-    distance = int(upper.storage_offset() - lower.storage_offset())
-    if _span(lower) < distance:
+    lower, upper = (a, b) if a.offset <= b.offset else (b, a)
+    distance = upper.offset - lower.offset
+    if lower.span < distance:
         return False
-    steps = sorted({step for tensor in (a, b) for size, step in _dims(tensor)}, reverse=True)
+    steps = sorted({stride for region in (a, b) for _, stride in region.dims}, reverse=True)
     apart = False
     for number, step in enumerate(steps):
         count, distance = divmod(distance, step)
@@ -101,16 +297,6 @@ def overlap(a: torch.Tensor, b: torch.Tensor) -> bool:
     return not apart and not distance
 
 
-def _dims(tensor: torch.Tensor) -> list[tuple[int, int]]:
-    """Size and stride of the dimensions along which elements differ."""
-    return [(size, step) for size, step in zip(tensor.shape, tensor.stride(), strict=True) if size > 1 and step]
-
-
-def _span(tensor: torch.Tensor) -> int:
-    """How far the last element is from the first."""
-    return sum((size - 1) * step for size, step in _dims(tensor))
-
-
-def _extent(tensor: torch.Tensor, step: int) -> int:
-    """How many elements lie along a stride."""
-    return 1 + sum(size - 1 for size, each in _dims(tensor) if each == step)
+def _extent(region: Region, step: int) -> int:
+    """Return how many elements lie along a stride."""
+    return 1 + sum(size - 1 for size, stride in region.dims if stride == step)

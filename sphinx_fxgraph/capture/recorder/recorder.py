@@ -29,8 +29,8 @@ from sphinx_fxgraph.capture.model.arguments import arrivals
 from sphinx_fxgraph.capture.model.state import Values, untouched
 from sphinx_fxgraph.capture.recorder import control_flow, functions
 from sphinx_fxgraph.capture.recorder.attributes import UNREGISTERED, Attributes, held
-from sphinx_fxgraph.capture.recorder.dispatch_mode import Seen, Watch
-from sphinx_fxgraph.capture.recorder.graph_writer import Writer, alias
+from sphinx_fxgraph.capture.recorder.dispatch_mode import DispatchMode, Effects
+from sphinx_fxgraph.capture.recorder.graph_writer import GraphWriter, alias
 from sphinx_fxgraph.capture.recorder.leaf import has_hooks, is_leaf
 from sphinx_fxgraph.capture.recorder.patches import Patch, patched, patches
 from sphinx_fxgraph.capture.recorder.provenance import Origin
@@ -53,9 +53,9 @@ class Recorder(TorchFunctionMode):
         self._model = model
         self._patterns = tuple(leaf)
         self._attributes = Attributes(model)
-        self._writer = Writer(self._attributes)
+        self._writer = GraphWriter(self._attributes, lambda: self._stack)
         self._values = Values(model)
-        self._watch = Watch(self._writer.origins, self._orphan, self._values)
+        self._dispatch = DispatchMode(self._writer.provenance, self._orphan, self._values)
         self._strangers = contextlib.ExitStack()
         """Gives modules that are not the model's own back what they have."""
         self._calls: list[Call] = []
@@ -68,7 +68,7 @@ class Recorder(TorchFunctionMode):
     def recording(self) -> Iterator[None]:
         """While this context is entered all that runs in this thread is written down."""
         try:
-            with self._strangers, slow_attention(), patched(patches(self)), self._watch, self:
+            with self._strangers, slow_attention(), patched(patches(self)), self._dispatch, self:
                 yield
         finally:
             self._values.restore()
@@ -76,7 +76,7 @@ class Recorder(TorchFunctionMode):
     @property
     def counter(self) -> MacCounter:
         """Counts the MACs of all that runs."""
-        return self._watch
+        return self._dispatch
 
     @property
     def count(self) -> int:
@@ -87,10 +87,15 @@ class Recorder(TorchFunctionMode):
         """The nodes that were written since there were so many."""
         return self._writer.added[count:]
 
-    def writer_of(self, tensor: torch.Tensor) -> fx.Node | None:
-        """The node that has last written into a tensor in place."""
-        origin = self._writer.origins.of(tensor)
-        return origin.node if origin and origin.node.meta.get("inplace") else None
+    @property
+    def lookups(self) -> dict[int, fx.Node]:
+        """The nodes of the tensors that nodes were given, by identity."""
+        return self._writer.lookups
+
+    def node_of(self, tensor: torch.Tensor) -> fx.Node:
+        """Return the node of a tensor as it is now."""
+        with self._dispatch.node():
+            return self._writer.node_of(tensor)
 
     def trace(self, error: BaseException | None = None) -> Trace:
         """What was written."""
@@ -113,14 +118,14 @@ class Recorder(TorchFunctionMode):
 
     def receives(self, arguments: Iterable[tuple[str, Any]]) -> None:
         """Placeholders for the arguments that hold tensors."""
-        with self._watch.node():
+        with self._dispatch.node():
             for name, value in arguments:
                 if pytree.tensors(value):
                     self._writer.gives(self._writer.add("placeholder", name, (), {}, stack=()), value)
 
     def returns(self, value: Any) -> None:
         """The output."""
-        with self._watch.node():
+        with self._dispatch.node():
             node = self._writer.add("output", "output", (self._writer.nodes(value, deep=True),), {}, stack=())
             node.meta["outputs"] = tensors_in(value)
             node.meta["result"] = "" if isinstance(value, torch.Tensor) else text(self._writer.unread(value))
@@ -132,8 +137,8 @@ class Recorder(TorchFunctionMode):
     ) -> Any:
         """A function of torch is called."""
         kwargs, written = kwargs or {}, functions.written(func)
-        if self._watch.seen is not None:
-            return func(*args, **kwargs) if written is None else self._watch.call(func, *args, **kwargs)
+        if self._dispatch.effects is not None:
+            return func(*args, **kwargs) if written is None else self._dispatch.call(func, *args, **kwargs)
         if written is None:
             result = func(*args, **kwargs)
             self._replaced_data(func, args)
@@ -143,28 +148,35 @@ class Recorder(TorchFunctionMode):
             with self:
                 return flow(*args, **kwargs)
         own = functions.is_torchs(func, args, kwargs)
-        run = functools.partial(unseen, self._watch.call, func) if own else func
+        run = functools.partial(unseen, self._dispatch.call, func) if own else func
         return self._node(
-            written.op, written.target, run, args, kwargs, shown=written.arguments(args), reads=written.reads
+            written.op,
+            written.target,
+            run,
+            args,
+            kwargs,
+            shown=written.arguments(args),
+            reads=written.reads,
+            views=own and self._writer.provenance.has_writes,
         )
 
     def _replaced_data(self, func: Any, args: tuple[Any, ...]) -> None:
         """``x.data = y``: what ``x`` holds comes from where ``y`` does."""
         attribute = getattr(getattr(func, "__self__", None), "__name__", "")
         if (attribute, getattr(func, "__name__", "")) == ("data", "__set__"):
-            self._writer.origins.bind(args[0], Origin(self._writer.node_of(args[1])))
+            self._writer.provenance.bind(args[0], Origin(self._writer.node_of(args[1])))
 
     def same(self, tensor: torch.Tensor, other: Any) -> None:
         """A parameter was made: it holds what another tensor does."""
-        if self._watch.seen is None and isinstance(other, torch.Tensor):
-            with self._watch.node():
-                self._writer.origins.bind(tensor, Origin(self._writer.node_of(other)))
+        if self._dispatch.effects is None and isinstance(other, torch.Tensor):
+            with self._dispatch.node():
+                self._writer.provenance.bind(tensor, Origin(self._writer.node_of(other)))
 
     def call_opaque(
         self, target: Any, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """A function is called that is one node whatever it does inside."""
-        if self._watch.seen is not None:
+        if self._dispatch.effects is not None:
             return function(*args, **kwargs)
         shown = tuple(arg for arg in args if not isinstance(arg, torch.autograd.function.FunctionCtx))
         self._function = target
@@ -173,17 +185,17 @@ class Recorder(TorchFunctionMode):
         finally:
             self._function = None
 
-    def _orphan(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, seen: Seen) -> None:
+    def _orphan(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, effects: Effects) -> None:
         """An operator of the dispatcher has run that no function of torch called."""
         packet = getattr(func, "overloadpacket", func)
         if getattr(packet, "__name__", "") in ("alias", "detach", "lift", "lift_fresh"):  # the same, in other clothes
-            origin = self._writer.origins.of(args[0])
-            if origin and isinstance(out, torch.Tensor):
-                self._writer.origins.bind(out, origin)
-        elif pytree.tensors(out) or seen.written:
-            with self._watch.node():
+            if isinstance(out, torch.Tensor) and self._writer.is_known(args[0]):
+                with self._dispatch.node():
+                    self._writer.provenance.bind(out, self._writer.origin_of(args[0]))
+        elif pytree.tensors(out) or effects.written:
+            with self._dispatch.node():
                 given = self._writer.arguments(args, kwargs)
-                self._gives(self._writer.add("call_function", packet, *given, **self._here("call_function")), out, seen)
+                self._gives(self._writer.add("call_function", packet, *given, **self._here("call_function")), out, effects)
 
     # -- modules
 
@@ -191,28 +203,31 @@ class Recorder(TorchFunctionMode):
         self, original: Callable[..., Any], module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         """A module is called."""
-        if self._watch.seen is not None:
+        if self._dispatch.effects is not None:
             if isinstance(self._function, type) and self._attributes.has_module(module):
                 self.entered.add(self._function)
             return original(module, *args, **kwargs)
         if not self._attributes.has_module(module):
-            with self._watch.node():
+            with self._dispatch.node():
                 self._strangers.enter_context(untouched(module))
         path = self._attributes.module(module, self._callers)
         if is_leaf(module, path, self._patterns):
             return self._call_leaf(original, module, path, args, kwargs)
         if module is self._model:
             return original(module, *args, **kwargs)
+        with self._dispatch.node():
+            given = self._writer.arguments(args, kwargs)
         outer, self._stack = self._stack, (*self._stack, Frame(path, dotted(type(module)), self._counts[path]))
         self._counts[path] += 1
-        call = Call(self._stack, *self._writer.arguments(args, kwargs), marks=self._marks(path))
+        call = Call(self._stack, *given, marks=self._marks(path))
         call.names = arrivals(module, call.args, call.kwargs)
         call.where = place(sys._getframe(1), _BORDERS).get("where", "")
         self._calls.append(call)
         self._callers.append((path, module))
         try:
             result = self._own(original(module, *args, **kwargs))
-            call.returned = self._writer.nodes(result)
+            with self._dispatch.node():
+                call.returned = self._writer.nodes(result)
         finally:
             self._callers.pop()
             self._stack = outer
@@ -249,7 +264,7 @@ class Recorder(TorchFunctionMode):
                 marked[node] = self._writer.gives(mark, alias(tensor))
             return marked[node]
 
-        with self._watch.node():
+        with self._dispatch.node():
             return pytree.replaced(result, own)
 
     # -- nodes
@@ -266,6 +281,7 @@ class Recorder(TorchFunctionMode):
         reads: bool = False,
         owner: nn.Module | None = None,
         marks: tuple[str, ...] = (),
+        views: bool = False,
     ) -> Any:
         """Run what is one node, and write it down if a tensor comes out of it or is written into.
 
@@ -279,28 +295,35 @@ class Recorder(TorchFunctionMode):
             reads: whether it makes plain values of what is in a tensor.
             owner: the module, if it is one.
             marks: what it is marked with.
+            views: whether its results may be views of its arguments, which it leaves as they are.
         """
-        given = self._writer.arguments(args if shown is None else shown, kwargs, deep=True)
+        arguments = functools.partial(self._writer.arguments, args if shown is None else shown, kwargs, deep=True)
+        given = None if views else arguments()
         try:
-            with self._watch.node() as seen:
+            with self._dispatch.node() as effects:
                 result = function(*args, **kwargs)
         except (Exception, SystemExit) as error:
             here = self._here(op, (*marks, "failed"))
-            self._failure = error, functools.partial(self._writer.add, op, target, *given, **here)
+            self._failure = error, functools.partial(self._writer.add, op, target, *(given or arguments()), **here)
             raise
-        if not (reads or seen.written or pytree.tensors(result)):
+        if not (reads or effects.written or pytree.tensors(result)):
             return result
-        with self._watch.node():
+        with self._dispatch.node():
+            if given is None:
+                with self._writer.showing(() if effects.written else result):
+                    given = arguments()
             node = self._writer.add(op, target, *given, **self._here(op, marks))
-            if hidden := self._hidden(node, seen, owner):
+            if hidden := self._hidden(node, effects, owner, pytree.tensors((args, kwargs))):
                 node.kwargs = {**node.kwargs, **hidden}
+                node.meta["hidden"] = tuple(hidden)
             if reads:
                 node.meta.update(outputs=(), result=type(result).__name__, macs=None)
                 self._writer.reads(node, result)
                 return result
-            result = self._gives(node, result, seen)
-            if not node.meta["outputs"] and args and isinstance(args[0], torch.Tensor):  # as x[0] = y
-                node.meta.update(outputs=tensors_in(args[0]), result="")
+            effects.inplace = effects.inplace if owner is not None else bool(effects.written)
+            result = self._gives(node, result, effects)
+            if effects.written and not node.meta["outputs"]:
+                self._writer.gives_written(node, (args, kwargs))
         return result
 
     def _here(self, op: str, marks: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -308,21 +331,25 @@ class Recorder(TorchFunctionMode):
         spot = place(sys._getframe(2), _BORDERS, leaf=op == "call_module")
         return {"stack": self._stack, "marks": (*self.regions.marks(), *marks), **spot}
 
-    def _gives(self, node: fx.Node, result: Any, seen: Seen) -> Any:
-        node.meta.update(**seen.count.to_meta(), random=seen.random)
-        node.meta["inplace"] = bool(seen.written)
-        result = self._writer.gives(node, result, seen.written)
+    def _gives(self, node: fx.Node, result: Any, effects: Effects) -> Any:
+        node.meta.update(**effects.count.to_meta(), random=effects.random)
+        node.meta["inplace"] = effects.inplace
+        result = self._writer.gives(node, result, effects.written)
         if self.regions.autocasts and any(tensor.is_meta for _, tensor in pytree.tensors(result)):
             raise NotOnMetaError("torch.autocast leaves tensors on the meta device as they are")
         return result
 
-    def _hidden(self, node: fx.Node, seen: Seen, owner: nn.Module | None) -> dict[str, fx.Node]:
+    def _hidden(
+        self, node: fx.Node, effects: Effects, owner: nn.Module | None, arguments: list[tuple[pytree.Path, torch.Tensor]]
+    ) -> dict[str, fx.Node]:
         """What a node took that it was not given: an attribute that a hook has set, a variable of the code around."""
-        known = {*node.all_input_nodes}
+        known, given = {*node.all_input_nodes}, {id(tensor) for _, tensor in arguments}
         hidden: dict[str, fx.Node] = {}
-        for tensor in seen.read.values():
-            origin = self._writer.origins.of(tensor)
-            if origin is None or origin.node.op == "get_attr" or origin.node in known:
+        for number, tensor in effects.read.items():
+            if number in given:
+                continue
+            origin = self._writer.origin_of(tensor)
+            if origin.node in known or origin.node.op == "get_attr":
                 continue
             source = self._writer.node_of(tensor)
             if source not in known:

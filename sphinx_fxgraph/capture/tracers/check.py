@@ -7,7 +7,7 @@ own names, and are compared step by step: what is called, what it takes, the sha
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from sphinx_fxgraph.capture.formatting import kind_of, short_meta, short_name
 from sphinx_fxgraph.capture.metrics.shape_prop import Probe, ProbeError
 from sphinx_fxgraph.capture.model.arguments import copied
 from sphinx_fxgraph.capture.recorder.recorder import Recorder
-from sphinx_fxgraph.capture.trace import Trace, passed_through
+from sphinx_fxgraph.capture.trace import Trace, after_writes, passed_through
 from sphinx_fxgraph.record.model import TensorMeta
 
 
@@ -99,9 +99,14 @@ class Steps:
         elif node.meta.get("takes"):
             source = node.args[0]
             assert isinstance(source, fx.Node)
+            if self._sources[source] == ("constant", ""):
+                self._sources[node] = "constant", ""
+                return
             self._sources[node] = *self._sources[source], str(pytree.Step(node.args[1], node.target is getattr))
         elif node.target is passed_through:
             self._sources[node] = self._sources[node.all_input_nodes[0]]
+        elif node.target is after_writes:  # joined when it is read, which may be earlier in one of two recordings
+            self._sources[node] = "after writes", *dict.fromkeys(self._parts(node))
         elif node.op == "output" or node.meta["outputs"]:  # the others only read a value
             takes = tuple(self._sources[source] for source in node.all_input_nodes)
             if self._is_constant(node, takes):
@@ -115,6 +120,13 @@ class Steps:
                 self.numbers.append(number)
         else:
             self._sources[node] = "read", *(self._sources[source] for source in node.all_input_nodes)
+
+    def _parts(self, node: fx.Node) -> Iterator[object]:
+        for source in node.all_input_nodes:
+            if source.target is after_writes:
+                yield from self._sources[source][1:]
+            else:
+                yield self._sources[source]
 
     def in_one_order(self) -> list[fx.Node]:
         """The nodes in an order that two recordings of the same steps have in common."""
@@ -183,27 +195,48 @@ class _Replay(Probe):
         self._made: dict[fx.Node, list[fx.Node]] = {}
         self._by: dict[fx.Node, fx.Node] = {}
         """Of the recording -> of the traced graph."""
-        self._moved: list[tuple[fx.Node, fx.Node, fx.Node]] = []
+        self._taken: dict[fx.Node, dict[fx.Node, fx.Node]] = {}
+        """For each node of the traced graph, what it takes -> the node of the recording that it was then."""
+        self._places: dict[fx.Node, int] = {}
+        """The position of each node of the traced graph."""
+        self._last: dict[fx.Node, Any] = {}
+        """The values that the output takes."""
+        self._joined: dict[fx.Node, fx.Node] = {}
+        """`after_writes` of the recording -> of the traced graph."""
 
     def perform(self) -> None:
-        """Run it."""
+        """Run the graph."""
         inputs = list(map(copied, self._traced.inputs))
         placeholders = [str(node.target) for node in self._traced.graph.nodes if node.op == "placeholder"]
         with self._recorder.recording():
             self._recorder.receives(zip(placeholders, inputs, strict=True))
-            self._recorder.returns(self.run(*inputs))
+            result = self.run(*inputs)
+            self._recorder.lookups.clear()
+            self._recorder.returns(result)
+            self._note_taken(next(reversed(self._traced.graph.nodes)), self._last)
+
+    def _note_taken(self, node: fx.Node, values: Mapping[fx.Node, Any]) -> None:
+        """Note what the values of a node's arguments were in the recording."""
+        found = {source: self._recorder.lookups.get(id(each)) for source, each in values.items()}
+        self._taken[node] = {source: each for source, each in found.items() if each is not None}
 
     def run_node(self, n: fx.Node) -> Any:
-        """Run a node and note the steps it makes, and what it takes that was written into since it was made."""
-        for source in n.all_input_nodes:
-            value = self.env.get(source)
-            writer = self._recorder.writer_of(value) if isinstance(value, torch.Tensor) else None
-            if writer in self._by and self._by[writer] is not source:
-                self._moved.append((n, source, self._by[writer]))
+        """Run a node; note the steps it makes, and what its arguments are after the writes so far."""
         before = self._recorder.count
+        self._recorder.lookups.clear()
+        values = {source: self.env.get(source) for source in n.all_input_nodes}
         result = super().run_node(n)
+        self._note_taken(n, values)
         self._made[n] = self._recorder.since(before)
         self._by.update(dict.fromkeys(self._made[n], n))
+        if n.op in ("placeholder", "get_attr") and isinstance(result, torch.Tensor):
+            recorded = self._recorder.node_of(result)
+            while recorded.target is after_writes:
+                recorded = recorded.all_input_nodes[0]
+            if recorded.op == n.op:
+                self._by.setdefault(recorded, n)
+        if n.op == "output":
+            self._last = values
         return result
 
     def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -212,7 +245,7 @@ class _Replay(Probe):
         return super().call_function(function, args, kwargs)
 
     def hidden(self, found: Steps) -> Difference | None:
-        """A node that does more than one thing hides some of them."""
+        """Return a node that does more than one thing, and so hides some of them."""
         steps = dict(zip(found.nodes, found.steps, strict=True))
         for node, made in self._made.items():
             names = [_told(steps[each]) for each in made if each in steps]
@@ -228,7 +261,52 @@ class _Replay(Probe):
             same: from the recording of the traced graph to that of the run.
         """
         for node, made in self._made.items():
-            for seen in (same[each].meta for each in made if each in same):
-                node.meta.update(inplace=seen.get("inplace", False), marks=seen.get("marks", ()))
-        for user, source, writer in self._moved:
-            user.replace_input_with(source, writer)
+            for meta in (same[each].meta for each in made if each in same):
+                node.meta.update(inplace=meta.get("inplace", False), marks=meta.get("marks", ()))
+        self._places = {node: place for place, node in enumerate(self._traced.graph.nodes)}
+        for node in self._taken:
+            self._redirect(node)
+
+    def _redirect(self, node: fx.Node) -> None:
+        """Let a node take its arguments after the writes so far, and what it takes by no argument."""
+        for source, recorded in self._taken[node].items():
+            current = self._traced_node(recorded, node)
+            if current is not None and current is not source:
+                node.replace_input_with(source, current)
+        for recorded in self._made.get(node, ()):
+            for key, value in recorded.kwargs.items():
+                if key not in recorded.meta.get("hidden", ()) or not isinstance(value, fx.Node):
+                    continue
+                current = self._traced_node(value, node)
+                if current is not None and current not in node.all_input_nodes:
+                    node.kwargs = {**node.kwargs, key: current}
+
+    def _traced_node(self, recorded: fx.Node, user: fx.Node) -> fx.Node | None:
+        """Return the node of the traced graph for one of the recording."""
+        if recorded in self._by and recorded.target is not after_writes:
+            return self._by[recorded]
+        if recorded.target is not after_writes:
+            return None
+        if recorded not in self._joined:
+            found = [self._traced_node(each, user) for each in recorded.all_input_nodes]
+            sources = dict.fromkeys(each for each in found if each is not None)
+            if None in found:
+                return None
+            self._joined[recorded] = self._join(list(sources), recorded, user)
+        return self._joined[recorded]
+
+    def _join(self, sources: Sequence[fx.Node], recorded: fx.Node, user: fx.Node) -> fx.Node:
+        """Add the node of a tensor after writes, in the innermost call that holds the writers and the user."""
+        last = max(sources, key=self._places.__getitem__)
+        writers = [each for each in sources if each.op not in ("placeholder", "get_attr")] or [user]
+        stacks = [node.meta["stack"] for node in (*writers[-1:], *writers[:-1], user)]
+        stack = tuple(level[0] for level in itertools.takewhile(_is_one, zip(*stacks, strict=False)))
+        with self._traced.graph.inserting_after(last):
+            joined = self._traced.graph.call_function(after_writes, tuple(sources))
+        joined.meta.update(recorded.meta, stack=stack)
+        self._places[joined] = self._places[last]
+        return joined
+
+
+def _is_one(level: Sequence[object]) -> bool:
+    return len(set(level)) == 1
