@@ -75,7 +75,7 @@ class GraphWriter:
         else:
             if not writes.whole:
                 nodes.insert(0, self._taken_from(origin.node, origin.path))
-            origin = Origin(self._joined(tensor, nodes))
+            origin = Origin(self._joined(tensor, nodes, has_base=not writes.whole))
         self.provenance.bind(tensor, origin)
         return origin
 
@@ -94,10 +94,16 @@ class GraphWriter:
         self.provenance.bind(tensor, origin, first=bool(held))
         return origin
 
-    def _joined(self, tensor: torch.Tensor, nodes: Sequence[fx.Node]) -> fx.Node:
-        """Add the node of a tensor whose parts come from several nodes."""
+    def _joined(self, tensor: torch.Tensor, nodes: Sequence[fx.Node], *, has_base: bool = False) -> fx.Node:
+        """Add the node of a tensor whose parts come from several nodes.
+
+        Args:
+            tensor: the tensor.
+            nodes: the nodes, the oldest first.
+            has_base: whether the first of them is the tensor before the others wrote into it.
+        """
         node = self.add("call_function", after_writes, tuple(dict.fromkeys(nodes)), {}, stack=self._stack(), macs=None)
-        node.meta.update(outputs=(meta_of(tensor),), result="", inplace=False)
+        node.meta.update(outputs=(meta_of(tensor),), result="", inplace=False, has_base=has_base)
         return node
 
     def arguments(

@@ -298,8 +298,8 @@ class _Replay(Probe):
     def _join(self, sources: Sequence[fx.Node], recorded: fx.Node, user: fx.Node) -> fx.Node:
         """Add the node of a tensor after writes, in the innermost call that holds the writers and the user."""
         last = max(sources, key=self._places.__getitem__)
-        writers = [each for each in sources if each.op not in ("placeholder", "get_attr")] or [user]
-        stacks = [node.meta["stack"] for node in (*writers[-1:], *writers[:-1], user)]
+        writers = sources[1:] if recorded.meta["has_base"] else sources
+        stacks = [node.meta["stack"] for node in (*writers, user)]
         stack = tuple(level[0] for level in itertools.takewhile(_is_one, zip(*stacks, strict=False)))
         with self._traced.graph.inserting_after(last):
             joined = self._traced.graph.call_function(after_writes, tuple(sources))
