@@ -93,7 +93,7 @@ class Program:
     def model(self) -> nn.Module:
         """Make the model; its tensors follow from the seed."""
         names: dict[str, Any] = {"torch": torch, "Sub": Sub, "F": nn.functional, "math": math}
-        exec(compile(self.source, "<random model>", "exec"), names)  # noqa: S102 - our own text
+        exec(compile(self.source, "<random model>", "exec"), names)
         cls = type("Random", (Base,), {"forward": names["forward"], "__module__": __name__})
         torch.manual_seed(self.seed)
         model: nn.Module = cls()
@@ -282,13 +282,23 @@ def _line(maker: _Maker, shapes: dict[str, Any]) -> list[str]:
     if kind == "index":
         return [f"{new} = " + chance.choice(_INDICES).format(a=f)]
     if kind == "empty":
-        form = chance.choice(("torch.zeros(2, 4)", "torch.empty(2, 4).fill_(0.5)", "torch.ones(2, 4)", "torch.full_like({a}, 2)"))
+        form = chance.choice(
+            ("torch.zeros(2, 4)", "torch.empty(2, 4).fill_(0.5)", "torch.ones(2, 4)", "torch.full_like({a}, 2)")
+        )
         return [f"{new} = " + form.format(a=f)]
     if numbers and chance.random() < 0.5:
         n = chance.choice(numbers)
-        return [f"{new} = " + chance.choice(("{a} * {n}", "{a} / ({n} + 9)", "torch.full_like({a}, {n})", "{a}.clamp(max={n})")).format(a=a, n=n)]
+        return [
+            f"{new} = "
+            + chance.choice(("{a} * {n}", "{a} / ({n} + 9)", "torch.full_like({a}, {n})", "{a}.clamp(max={n})")).format(
+                a=a, n=n
+            )
+        ]
     if places:
-        return [f"{new} = " + chance.choice(("{a}[{n}]", "{a}[:, {n}]", "{a}.roll({n} + 1)")).format(a=f, n=chance.choice(places))]
+        return [
+            f"{new} = "
+            + chance.choice(("{a}[{n}]", "{a}[:, {n}]", "{a}.roll({n} + 1)")).format(a=f, n=chance.choice(places))
+        ]
     return []
 
 
@@ -371,7 +381,11 @@ def module_calls(program: Program) -> list[tuple[str, tuple[int, ...]]]:
     calls = []
 
     def hook(module: nn.Module, _args: object, result: object) -> None:
-        if isinstance(result, Tensor) and type(module).__module__.startswith("torch.nn") and not list(module.children()):
+        if (
+            isinstance(result, Tensor)
+            and type(module).__module__.startswith("torch.nn")
+            and not list(module.children())
+        ):
             calls.append((type(module).__name__, tuple(result.shape)))
 
     handle = register_module_forward_hook(hook)
@@ -396,7 +410,9 @@ class _Operators(TorchDispatchMode):
         if name in ("mm", "addmm", "bmm", "baddbmm"):
             left = args[1] if name.startswith(("addmm", "baddbmm")) else args[0]
             self.macs += out.numel() * left.shape[-1]
-        shapes = tuple(tuple(each.shape) for each in (out if isinstance(out, tuple | list) else (out,)) if isinstance(each, Tensor))
+        shapes = tuple(
+            tuple(each.shape) for each in (out if isinstance(out, tuple | list) else (out,)) if isinstance(each, Tensor)
+        )
         self.names.append((name, shapes))
         return out
 

@@ -186,7 +186,9 @@ def _has_dynamic_shape(func: Operator, args: tuple[Any, ...], provenance: Proven
 @functools.cache
 def _may_have_dynamic_shape(func: Operator) -> bool:
     tagged = torch.Tag.dynamic_output_shape in getattr(func, "tags", ())
-    return (tagged or getattr(func, "_opname", "") in _SIZED_BY_VALUES) and getattr(func, "_opname", "") != "linalg_lstsq"
+    return (tagged or getattr(func, "_opname", "") in _SIZED_BY_VALUES) and getattr(
+        func, "_opname", ""
+    ) != "linalg_lstsq"
 
 
 _SIZED_BY_VALUES = frozenset({"_pack_padded_sequence"})

@@ -217,7 +217,8 @@ class Provenance:
         known = self._known[id(tensor)]
         return any(
             overlap(write.region, region)
-            for write in self._log[storage or 0] if write.time > known.time and write.node in writers
+            for write in self._log[storage or 0]
+            if write.time > known.time and write.node in writers
             for region in regions
         )
 

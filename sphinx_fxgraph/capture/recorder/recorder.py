@@ -195,7 +195,9 @@ class Recorder(TorchFunctionMode):
         elif pytree.tensors(out) or effects.written:
             with self._dispatch.node():
                 given = self._writer.arguments(args, kwargs)
-                self._gives(self._writer.add("call_function", packet, *given, **self._here("call_function")), out, effects)
+                self._gives(
+                    self._writer.add("call_function", packet, *given, **self._here("call_function")), out, effects
+                )
 
     # -- modules
 
@@ -340,7 +342,11 @@ class Recorder(TorchFunctionMode):
         return result
 
     def _hidden(
-        self, node: fx.Node, effects: Effects, owner: nn.Module | None, arguments: list[tuple[pytree.Path, torch.Tensor]]
+        self,
+        node: fx.Node,
+        effects: Effects,
+        owner: nn.Module | None,
+        arguments: list[tuple[pytree.Path, torch.Tensor]],
     ) -> dict[str, fx.Node]:
         """What a node took that it was not given: an attribute that a hook has set, a variable of the code around."""
         known, given = {*node.all_input_nodes}, {id(tensor) for _, tensor in arguments}
