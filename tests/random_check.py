@@ -41,7 +41,7 @@ def _wrong(program: Program, record: Record) -> Iterator[str]:
         if node.op == "call_module" and not node.body and node.type.startswith("torch.nn") and node.outputs
     )
     if calls != drawn:
-        yield f"module calls: {sorted((calls - drawn).items())} not drawn, {sorted((drawn - calls).items())} did not run"
+        yield f"module calls: {sorted(calls - drawn)} not drawn, {sorted(drawn - calls)} did not run"
     names, macs = operators(program)
     if (record.totals.macs or 0) != macs:
         yield f"{record.totals.macs} MACs, {macs} counted"
