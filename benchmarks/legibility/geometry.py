@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 import xml.etree.ElementTree as ET
 from collections import Counter
@@ -208,11 +209,15 @@ def _from_corner(part: Rectangle, end: Point) -> float:
 
 
 def _is_on(end: Point, edge: list[Point]) -> bool:
-    return any(
-        abs(end[0] - (a[0] + (b[0] - a[0]) * t)) + abs(end[1] - (a[1] + (b[1] - a[1]) * t)) <= _TOUCHES
-        for a, b in itertools.pairwise(edge)
-        for t in (0.0, 0.5, 1.0)
-    )
+    return any(_distance(end, one, two) <= _TOUCHES for one, two in itertools.pairwise(edge))
+
+
+def _distance(point: Point, one: Point, two: Point) -> float:
+    """Return how far a point is from a straight line between two others."""
+    (x, y), (ax, ay), (bx, by) = point, one, two
+    length = (bx - ax) ** 2 + (by - ay) ** 2
+    t = max(0.0, min(1.0, ((x - ax) * (bx - ax) + (y - ay) * (by - ay)) / length)) if length else 0.0
+    return math.hypot(x - ax - t * (bx - ax), y - ay - t * (by - ay))
 
 
 def _goes_on(level: Level, end: Point) -> bool:

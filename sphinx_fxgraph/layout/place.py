@@ -1,4 +1,4 @@
-"""One level with the engine's coordinates: what the engine rounded is put right, and edges become lines.
+"""Place one level: boxes at the engine's coordinates, orthogonal edges, and texts beside them.
 
 Everything here is in the level's own axes: x runs across the flow of data, y along it.
 """
@@ -9,13 +9,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from sphinx_fxgraph.layout import route
-from sphinx_fxgraph.layout.edge_labels import placed
+from sphinx_fxgraph.layout.geometry import Point
 from sphinx_fxgraph.layout.graphviz import Coordinates
-from sphinx_fxgraph.layout.lanes import Point, sampled
 from sphinx_fxgraph.layout.level_dot import Extent
-from sphinx_fxgraph.layout.positions import Spots
-from sphinx_fxgraph.layout.route import Line
+from sphinx_fxgraph.layout.positions import Positions
+from sphinx_fxgraph.layout.route import Line, Router, rails
 from sphinx_fxgraph.view.level import Level
 
 
@@ -48,7 +46,7 @@ class Placed:
 def place(
     level: Level, extents: Sequence[Extent], notes: Sequence[tuple[float, float]], found: Coordinates, pads: Pads
 ) -> Placed:
-    """Draw the spine straight, lead every edge to where its ends are, and put all that into the frame.
+    """Place the boxes of a level, route its edges, and put all that into the frame.
 
     Args:
         level: what is placed.
@@ -60,23 +58,24 @@ def place(
     if _leans_left(level, extents, found):
         found = _mirrored(found)
     places: dict[str, Point] = {name: (x, y) for name, (x, y) in found["nodes"].items()}
-    was = Spots(
+    positions = Positions(
         [places[f"n{index}"] for index in range(len(level.boxes))],
-        [places[f"i{k}"] for k in range(level.inputs)],
-        [places[f"o{k}"] for k in range(level.outputs)],
+        [places[f"i{k}"][0] for k in range(level.inputs)],
+        [places[f"o{k}"][0] for k in range(level.outputs)],
         extents,
     )
-    spots = was.copy()
-    spots.straighten(level)
-    lines = route.lines(level, was, spots, found)
-    rails, dots = route.rails(level, spots) if level.rails else ([], [])
-    lines += rails
-    boxes = [spots.rectangle(index) for index in range(len(level.boxes))]
-    asked = {int(index): (x, y) for index, (x, y) in found.get("notes", {}).items()}
-    texts = placed({index: notes[index] for index in asked}, asked, lines, boxes)
+    positions.straighten(level)
+    router = Router(level, positions, found, notes)
+    lines = router.lines()
+    dots: list[Point] = []
+    boxes = [positions.rectangle(index) for index in range(len(level.boxes))]
+    texts = router.texts
+    if level.rails:
+        buses, dots = rails(level.rails, positions)
+        lines += buses
     across = [x for box in (*boxes, *texts.values()) for x in (box.left, box.right)]
-    across += [x for line in lines for x, _ in (sampled(line.points) if line.curved else line.points)]
-    across += [x for x, _ in (*spots.inputs, *spots.outputs)]
+    across += [x for line in lines for x, _ in line.points]
+    across += [*positions.inputs, *positions.outputs]
     left, right = min(across, default=0.0), max(across, default=0.0)
 
     def inside(point: Point) -> Point:
@@ -84,20 +83,18 @@ def place(
 
     return Placed(
         2 * math.ceil((right - left + pads.before + pads.after) / 2),
-        math.ceil(found["size"][1] + pads.start + pads.end),
-        tuple(map(inside, spots.boxes)),
-        tuple(inside(point)[0] for point in spots.inputs),
-        tuple(inside(point)[0] for point in spots.outputs),
+        math.ceil(positions.height + pads.start + pads.end),
+        tuple(map(inside, positions.boxes)),
+        tuple(x - left + pads.before for x in positions.inputs),
+        tuple(x - left + pads.before for x in positions.outputs),
         tuple(replace(line, points=tuple(map(inside, line.points))) for line in lines),
         tuple(map(inside, dots)),
-        tuple(
-            (inside(((box.left + box.right) / 2, (box.top + box.bottom) / 2)), index) for index, box in texts.items()
-        ),
+        tuple((inside(box.middle), index) for index, box in texts.items()),
     )
 
 
 def _leans_left(level: Level, extents: Sequence[Extent], found: Coordinates) -> bool:
-    """Whether more of a level is left of its main input than right of it.
+    """Return whether more of a level is left of its main input than right of it.
 
     Such a level is mirrored: when all have their main path at the left, those above each other take the least room.
     An open module in it has its ends where they are, so that it cannot be.
@@ -113,7 +110,7 @@ def _mirrored(found: Coordinates) -> Coordinates:
     def points(flat: Sequence[float]) -> list[float]:
         return [value if number % 2 else width - value for number, value in enumerate(flat)]
 
-    mirrored = {
-        kind: {name: points(flat) for name, flat in found.get(kind, {}).items()} for kind in ("nodes", "edges", "notes")
+    return {
+        **found,
+        **{kind: {name: points(flat) for name, flat in found[kind].items()} for kind in ("nodes", "edges")},
     }
-    return {**found, **mirrored}

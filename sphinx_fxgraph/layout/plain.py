@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
+from sphinx_fxgraph.layout.geometry import Point, Rectangle, sampled, straight
 from sphinx_fxgraph.layout.graphviz import Coordinates
-from sphinx_fxgraph.layout.lanes import Point, Rectangle, sampled, straight
 from sphinx_fxgraph.layout.level_dot import Extent
-from sphinx_fxgraph.layout.positions import Spots
+from sphinx_fxgraph.layout.positions import Positions
 from sphinx_fxgraph.view.level import BOUNDARY, Level
 
 _BETWEEN_ROWS, _BETWEEN_BOXES = 30.0, 16.0
@@ -21,7 +21,7 @@ _BETWEEN_ROWS, _BETWEEN_BOXES = 30.0, 16.0
 def lay_out(level: Level, extents: Sequence[Extent], notes: Sequence[tuple[float, float]]) -> Coordinates:
     """Coordinates as an engine gives them (see `layout`)."""
     rows = _rows(level)
-    spots = Spots([(0.0, 0.0)] * len(level.boxes), [], [], extents)
+    positions = Positions([(0.0, 0.0)] * len(level.boxes), [], [], extents)
     on_spine = {port.box for edge in level.spine() for port in (edge.tail, edge.head)}
     y = _BETWEEN_ROWS
     for row in rows:
@@ -32,24 +32,25 @@ def lay_out(level: Level, extents: Sequence[Extent], notes: Sequence[tuple[float
             if box in on_spine:  # its main ends stand above each other
                 inner = level.boxes[box].inner
                 port = extent.inputs[inner.main_input] if inner and extent.inputs else extent.width / 2
-                spots.boxes[box] = (extent.width / 2 - port, y + height / 2)
+                positions.boxes[box] = (extent.width / 2 - port, y + height / 2)
                 left = max(left, extent.width - port + _BETWEEN_BOXES)
             else:
-                spots.boxes[box] = (left + extent.width / 2, y + height / 2)
+                positions.boxes[box] = (left + extent.width / 2, y + height / 2)
                 left += extent.width + _BETWEEN_BOXES
         y += height + _BETWEEN_ROWS
-    spots.inputs = [((k - level.main_input) * _BETWEEN_BOXES, 0.0) for k in range(level.inputs)]
-    spots.outputs = [((k - level.main_output) * _BETWEEN_BOXES, y) for k in range(level.outputs)]
-    boxes = [spots.rectangle(box) for box in range(len(level.boxes))]
+    positions.inputs = [(k - level.main_input) * _BETWEEN_BOXES for k in range(level.inputs)]
+    positions.outputs = [(k - level.main_output) * _BETWEEN_BOXES for k in range(level.outputs)]
+    positions.height = y
+    boxes = [positions.rectangle(box) for box in range(len(level.boxes))]
     right = max((box.right for box in boxes), default=0.0) + _BETWEEN_BOXES
-    routes = [_route(spots.tail(edge.tail), spots.head(edge.head), boxes, right) for edge in level.edges]
+    routes = [_route(positions.tail(edge.tail), positions.head(edge.head), boxes, right) for edge in level.edges]
     return {
         "by": "plain",
         "size": [right, y],
         "nodes": {
-            **{f"n{index}": list(point) for index, point in enumerate(spots.boxes)},
-            **{f"i{k}": list(point) for k, point in enumerate(spots.inputs)},
-            **{f"o{k}": list(point) for k, point in enumerate(spots.outputs)},
+            **{f"n{index}": list(point) for index, point in enumerate(positions.boxes)},
+            **{f"i{k}": [x, 0.0] for k, x in enumerate(positions.inputs)},
+            **{f"o{k}": [x, y] for k, x in enumerate(positions.outputs)},
         },
         "edges": {str(index): [c for point in route for c in point] for index, route in enumerate(routes)},
         "notes": {

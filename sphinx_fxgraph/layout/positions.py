@@ -5,68 +5,70 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sphinx_fxgraph.layout.lanes import End, Point, Rectangle
+from sphinx_fxgraph.layout.geometry import Point, Rectangle
 from sphinx_fxgraph.layout.level_dot import Extent
 from sphinx_fxgraph.view.level import BOUNDARY, Level, Port
 
 _SNAP = 6.0
-"""The most that a box is moved to stand exactly on the spine: less than half the distance of two boxes."""
+"""The most that a box is moved to stand exactly on the main path: less than half the distance of two boxes."""
 
 
 @dataclass
-class Spots:
-    """The middles of a level's boxes, and its own ends."""
+class Positions:
+    """The middles of a level's boxes, and where its own ends lie across it."""
 
     boxes: list[Point]
-    inputs: list[Point]
-    outputs: list[Point]
+    inputs: list[float]
+    outputs: list[float]
     extents: Sequence[Extent]
-
-    def copy(self) -> Spots:
-        """Another one that can be changed."""
-        return Spots(list(self.boxes), list(self.inputs), list(self.outputs), self.extents)
+    height: float = 0.0
+    """Of the level; its outputs lie there."""
+    upward: frozenset[int] = frozenset()
+    """The boxes that edges enter from below and leave at the top."""
 
     def rectangle(self, box: int) -> Rectangle:
-        """What a box covers; of a stack the empty corner before its first sheet is no part."""
+        """Return what a box covers; the empty corner before the first sheet of a stack does not count."""
         (x, y), extent = self.boxes[box], self.extents[box]
         across, along = extent.width / 2, extent.height / 2
         return Rectangle(x - across + extent.stack, y - along, x + across, y + along)
 
     def is_open(self, port: Port) -> bool:
-        """Whether it is at a box that shows its inside, so that the edge has to meet it at one place."""
+        """Return whether a port is at a box that shows its inside, so that an edge has to meet it at one place."""
         return port.box != BOUNDARY and self.extents[port.box].inputs is not None
 
+    def is_upward(self, port: Port) -> bool:
+        """Return whether the flow goes up at a port."""
+        return port.box in self.upward
+
     def tail(self, port: Port) -> Point:
-        """Where an edge from ``port`` starts: at the bottom of its box."""
+        """Return where an edge from a port starts: at the bottom of its box, or at the top of the level."""
         if port.box == BOUNDARY:
-            return self.inputs[port.number]
+            return self.inputs[port.number], 0.0
         (x, y), extent = self.boxes[port.box], self.extents[port.box]
-        return x + _offset(extent, extent.outputs, port.number), y + extent.height / 2
+        along = extent.height / 2
+        return x + _offset(extent, extent.outputs, port.number), y - along if self.is_upward(port) else y + along
 
     def head(self, port: Port) -> Point:
-        """Where an edge to ``port`` ends: at the top of its box."""
+        """Return where an edge to a port ends: at the top of its box, or at the bottom of the level."""
         if port.box == BOUNDARY:
-            return self.outputs[port.number]
+            return self.outputs[port.number], self.height
         (x, y), extent = self.boxes[port.box], self.extents[port.box]
-        return x + _offset(extent, extent.inputs or (), port.number), y - extent.height / 2
-
-    def end(self, port: Port, point: Point, *, moves: bool) -> End:
-        """The end of an edge at ``port``, which is at ``point`` and, on the level's border, ``moves`` or not."""
-        if port.box == BOUNDARY:
-            return End(point, free=moves)
-        return End(point, self.rectangle(port.box), free=not self.is_open(port))
+        along = extent.height / 2
+        return x + _offset(extent, extent.inputs or (), port.number), y + along if self.is_upward(port) else y - along
 
     def straighten(self, level: Level) -> None:
-        """Move the boxes of the spine sideways by the little that the engine's rounding left them off the line."""
+        """Move the boxes of the main path sideways by the little that the engine's rounding left them off the line."""
         for edge in level.spine():
             line, (x, _) = self.tail(edge.tail)[0], self.head(edge.head)
             if abs(line - x) > _SNAP:
                 continue
-            places = self.outputs if edge.head.box == BOUNDARY else self.boxes
-            index = edge.head.number if edge.head.box == BOUNDARY else edge.head.box
-            places[index] = (places[index][0] + line - x, places[index][1])
+            if edge.head.box == BOUNDARY:
+                self.outputs[edge.head.number] += line - x
+            else:
+                x, y = self.boxes[edge.head.box]
+                self.boxes[edge.head.box] = x + line - self.head(edge.head)[0], y
 
 
 def _offset(extent: Extent, ports: Sequence[float], number: int) -> float:
-    """How far right of the middle of a box one of its ports lies."""
+    """Return how far right of the middle of a box one of its ports lies."""
     return ports[number] - extent.width / 2 if extent.inputs is not None else 0.0

@@ -1,23 +1,45 @@
-"""The edges of a level as lines: the spine straight, long edges in lanes, the others as the engine has drawn them."""
+"""Orthogonal edges: every edge of a level as vertical and horizontal parts with round corners.
+
+The engine gives the place of each box and on which side of the others an edge passes. Boxes stand in rows. An edge is
+vertical within rows, where no box stands, and horizontal between them, each in a track of its own; so it crosses no
+box, whatever the engine drew. Edges from one source, or into one end, share lanes and tracks. The gap between two
+rows is as high as its tracks need.
+"""
 
 from __future__ import annotations
 
+import bisect
+import itertools
 import math
 from collections import Counter, defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
+from sphinx_fxgraph.layout.geometry import Point, Rectangle, around, rounded, sampled
 from sphinx_fxgraph.layout.graphviz import Coordinates
-from sphinx_fxgraph.layout.lanes import Lanes, Point, Rectangle
-from sphinx_fxgraph.layout.positions import Spots
-from sphinx_fxgraph.view.level import BOUNDARY, Edge, Level, Port
+from sphinx_fxgraph.layout.positions import Positions
+from sphinx_fxgraph.view.level import BOUNDARY, Edge, Level, Port, Rail
 
-_RAIL_GAP, _RAIL_STEP = 12.0, 6.0
-"""From the boxes to the first rail, and from rail to rail."""
-_LEAVES, _JOINS = 4.0, 9.0
-"""How far below its source a rail leaves the column, and how far above a consumer it joins it again."""
-_CORNER = 7.0
-"""No edge meets a box nearer to its corner, which is round."""
+_BESIDE = 8.0
+"""From a box to the nearest lane, ..."""
+_APART = 7.0
+"""... and from lane to lane."""
+_ARROW = 13.0
+"""From a box to the lane of an edge that enters it at its side."""
+_GAP, _GAP_AT_BORDER = 18.0, 8.0
+"""Between two rows, and between a row and the border of the level, where no edge turns."""
+_TRACK, _ABOVE_TRACKS, _BELOW_TRACKS = 6.0, 7.0, 12.0
+"""From track to track, from a row to the first track below, and from the last track to the next row."""
+_GAP_AT_TEXT = 5.0
+"""Between a row and a row of texts of edges."""
+_BESIDE_TEXT = 3.0
+"""From a text to its edge."""
+_MOVED_TEXT = 24.0
+"""The most that a text is moved to its edge."""
+_SAME_ROW = 3.0
+"""Boxes whose middles are no farther apart along the flow are in one row."""
+_SAME = 1.0
+"""Two places that are no farther apart count as one."""
 
 
 @dataclass(frozen=True)
@@ -44,49 +66,333 @@ class Line:
     """... and their names, once these are known; empty for the frame itself."""
 
 
-def lines(level: Level, was: Spots, spots: Spots, found: Coordinates) -> list[Line]:
-    """Every edge of a level.
+@dataclass
+class _Turn:
+    """The horizontal parts of edges from one source, or into one end, in one gap."""
+
+    low: float
+    high: float
+    above: set[float] = field(default_factory=set)
+    """Where edges come from above or go there, ..."""
+    below: set[float] = field(default_factory=set)
+    """... and the same below."""
+    track: int = 0
+
+
+@dataclass
+class _Path:
+    """An edge on its way: the places of its vertical parts, and the rows or gaps of the horizontal parts between.
+
+    Heights are counted in half rows: row 3 is at 6, and the gap below it at 7. There is one turn less than places.
+    """
+
+    edge: Edge
+    across: list[float]
+    turns: list[int]
+    shared: dict[int, _Turn] = field(default_factory=dict)
+
+
+class Router:
+    """Routes the edges of one level and sets the heights of its rows.
 
     Args:
-        level: whose edges.
-        was: the places that the engine gave.
-        spots: those that boxes and ends have now.
-        found: the engine's coordinates.
+        level: the level.
+        positions: its boxes and ends as the engine placed them, the main path made straight. Their places along the
+            flow, and those ends that can be moved, are changed.
+        drawn: the engine's coordinates.
+        sizes: the size of the text at each edge.
     """
-    lanes = Lanes([spots.rectangle(box) for box in range(len(level.boxes))], (spots.inputs, spots.outputs))
-    leaving, arriving = Counter(edge.tail for edge in level.edges), Counter(edge.head for edge in level.edges)
-    routes: dict[int, tuple[Point, ...]] = {}
-    for index, edge in enumerate(level.edges):
-        flat = found["edges"].get(str(index), ())
-        route = list(zip(flat[::2], flat[1::2], strict=True))
-        start, end = spots.tail(edge.tail), spots.head(edge.head)
-        straight = abs(start[0] - end[0]) < 1
-        if len(route) < 4 or (edge.spine and straight):
-            routes[index] = (start, (start[0], end[1]) if straight else end)
-        else:
-            routes[index] = _route(edge, route, was, spots)
-    # Short edges first: they get the inner lanes.
-    for index in sorted(routes, key=lambda index: routes[index][-1][1] - routes[index][0][1]):
-        edge = level.edges[index]
-        if not edge.spine and len(routes[index]) >= 4:
-            tail = spots.end(edge.tail, spots.tail(edge.tail), moves=leaving[edge.tail] == 1)
-            head = spots.end(edge.head, spots.head(edge.head), moves=arriving[edge.head] == 1)
-            if way := lanes.line(edge.tail, tail, head, routes[index]):
-                routes[index] = way
-                if edge.tail.box == BOUNDARY:
-                    spots.inputs[edge.tail.number] = way[0]
-                if edge.head.box == BOUNDARY:
-                    spots.outputs[edge.head.number] = way[-1]
-    return [_line(edge, routes[index], spots) for index, edge in enumerate(level.edges)]
+
+    def __init__(
+        self, level: Level, positions: Positions, drawn: Coordinates, sizes: Sequence[tuple[float, float]]
+    ) -> None:
+        self.level, self.positions = level, positions
+        self.texts = {int(index): around((x, y), sizes[int(index)]) for index, (x, y) in drawn.get("notes", {}).items()}
+        """Of edges, by number of the edge. They stand in rows like boxes; `rows` has the bitwise complement of it."""
+        self.rows, self.centres = self._rows()
+        self.row = {item: number for number, row in enumerate(self.rows) for item in row}
+        self.free = [_free(map(self._block, row)) for row in self.rows]
+        self._clear_texts()
+        self.drawn = {int(index): flat for index, flat in drawn["edges"].items()}
+        self.lanes: dict[int, list[tuple[float, int, int, Port, Port]]] = defaultdict(list)
+        self.spine_heads = {edge.head for edge in level.edges if edge.spine}
+        self.paths: list[_Path] = []
+        self.tracks: dict[int, int] = {}
+        """How many tracks a gap has."""
+        self.tops: dict[int, float] = {}
+
+    def lines(self) -> list[Line]:
+        """Return a line for each edge."""
+        edges = self.level.edges
+        paths: dict[int, _Path] = {}
+        # Short edges first: they get the inner lanes.
+        for index in sorted(range(len(edges)), key=lambda index: self._length(edges[index])):
+            paths[index] = self._path(index, edges[index], self.drawn.get(index, ()))
+        self.paths = [paths[index] for index in range(len(edges))]
+        self._move_ends()
+        self._turns()
+        self._set_heights()
+        self._set_texts()
+        return [self._line(path) for path in self.paths]
+
+    def _rows(self) -> tuple[list[list[int]], list[float]]:
+        """Return the boxes and texts of each row, from the top, and where the rows are: those at one height."""
+        places = [(y, box) for box, (_, y) in enumerate(self.positions.boxes)]
+        places += [(text.middle[1], ~index) for index, text in self.texts.items()]
+        rows: list[list[int]] = []
+        centres: list[float] = []
+        last = -math.inf
+        for y, item in sorted(places):
+            if y - last > _SAME_ROW:
+                rows.append([])
+                centres.append(y)
+            last = y
+            rows[-1].append(item)
+        return rows, centres
+
+    def _block(self, item: int) -> tuple[float, float]:
+        """Return from where to where a box or a text lets no edge pass."""
+        if item < 0:
+            text = self.texts[~item]
+            return text.left - _BESIDE_TEXT, text.right + _BESIDE_TEXT
+        box = self.positions.rectangle(item)
+        return box.left - _BESIDE, box.right + _BESIDE
+
+    def _clear_texts(self) -> None:
+        """Move texts off the boxes of their row, where the engine has put them onto one."""
+        for number, row in enumerate(self.rows):
+            boxes = [self._block(item) for item in row if item >= 0]
+            for item in row:
+                left, right = self._block(item)
+                if item < 0 and any(low < right and left < high for low, high in boxes):
+                    size = right - left
+                    fitting = [room for room in _free(map(self._block, set(row) - {item})) if room[1] - room[0] >= size]
+                    places = [min(max(left, low), high - size) for low, high in fitting]
+                    move = min(places, key=lambda place: abs(place - left)) - left
+                    text = self.texts[~item]
+                    self.texts[~item] = Rectangle(text.left + move, text.top, text.right + move, text.bottom)
+                    self.free[number] = _free(map(self._block, row))
+
+    def _height(self, item: int) -> float:
+        if item < 0:
+            return self.texts[~item].bottom - self.texts[~item].top
+        return self.positions.extents[item].height
+
+    # -- where an edge runs across the flow
+
+    def _row(self, port: Port, *, head: bool = False) -> int:
+        if port.box != BOUNDARY:
+            return self.row[port.box]
+        return len(self.rows) if head else -1
+
+    def _gaps(self, edge: Edge) -> tuple[int, int]:
+        """Return the gap that an edge leaves into and the one that it enters from."""
+        first, last = self._row(edge.tail), self._row(edge.head, head=True) - 1
+        return first - self.positions.is_upward(edge.tail), last + self.positions.is_upward(edge.head)
+
+    def _length(self, edge: Edge) -> tuple[bool, int]:
+        first, last = self._gaps(edge)
+        return not edge.spine, abs(last - first)
+
+    def _path(self, index: int, edge: Edge, flat: Sequence[float]) -> _Path:
+        start, end = self.positions.tail(edge.tail)[0], self.positions.head(edge.head)[0]
+        (first, last), head_row = self._gaps(edge), self._row(edge.head, head=True)
+        down = first <= last
+        x_at = _sampler(flat, (start + end) / 2)
+        pieces: list[tuple[list[int], float, float]] = []
+        for row in range(first + 1, last + 1) if down else range(first, last, -1):
+            own = index in self.texts and self.row[~index] == row
+            low, high = _nearest(self.free[row], self._block(~index)[0] if own else x_at(self.centres[row]))
+            if pieces and max(low, pieces[-1][1]) <= min(high, pieces[-1][2]):
+                rows, before, after = pieces[-1]
+                pieces[-1] = [*rows, row], max(low, before), min(high, after)
+            else:
+                pieces.append(([row], low, high))
+        if side := self._side_entry(edge, pieces, down, start, x_at):
+            pieces = [*pieces[:-1], (pieces[-1][0] if pieces else [], *side)]
+        path = _Path(edge, [start], [])
+        for number, (rows, low, high) in enumerate(pieces):
+            is_last = number == len(pieces) - 1
+            gap = 2 * first + 1 if number == 0 else 2 * pieces[number - 1][0][-1] + (1 if down else -1)
+            stop = 2 * head_row if side and is_last else 2 * rows[-1] + (1 if down else -1)
+            wanted = ([end] if is_last and not side else []) + ([start] if number == 0 else [])
+            path.turns.append(gap)
+            path.across.append(self._lane(wanted, (start + end) / 2, (low, high), edge, (gap, stop)))
+        path.turns.append(2 * head_row if side else 2 * last + 1)
+        path.across.append(end)
+        return path
+
+    def _side_entry(
+        self,
+        edge: Edge,
+        pieces: Sequence[tuple[list[int], float, float]],
+        down: bool,
+        start: float,
+        x_at: Callable[[float], float],
+    ) -> tuple[float, float] | None:
+        """Return where the last lane may be if the edge enters its head at a side; None where it does not.
+
+        An edge enters at a side where another one, the main path, comes from above.
+        """
+        head, positions = edge.head, self.positions
+        is_join = not edge.spine and head in self.spine_heads and not positions.is_open(head)
+        if not is_join or head.box == BOUNDARY or down == positions.is_upward(head):
+            return None
+        box, row = positions.rectangle(head.box), self.row[head.box]
+        sides = [(low, box.left - _ARROW) for low, high in self.free[row] if high == box.left - _BESIDE]
+        sides += [(box.right + _ARROW, high) for low, high in self.free[row] if low == box.right + _BESIDE]
+        low, high = pieces[-1][1:] if pieces else (-math.inf, math.inf)
+        wanted = x_at(self.centres[row]) if pieces else start
+        sides.sort(key=lambda side: max(side[0] - wanted, wanted - side[1], 0))
+        ways = ((max(low, side[0]), min(high, side[1])) for side in sides)
+        return next((way for way in ways if way[0] <= way[1]), None)
+
+    def _lane(
+        self, wanted: Sequence[float], middle: float, room: tuple[float, float], edge: Edge, rows: tuple[int, int]
+    ) -> float:
+        """Return the place of a vertical part of an edge, and keep it."""
+        low, high = room
+        span = min(rows), max(rows)
+        places = [x for x in wanted if low <= x <= high]
+        near = min(max(middle, low), high)
+        outwards = -1 if near == high and high < math.inf else 1
+        for step in (_APART, _APART / 2):
+            places += [x for k in range(24) if low <= (x := near + outwards * k * step) <= high]
+        x = next((x for x in places if not self._is_taken(x, span, edge)), near)
+        self.lanes[round(x / 16)].append((x, *span, edge.tail, edge.head))
+        return x
+
+    def _is_taken(self, x: float, span: tuple[int, int], edge: Edge) -> bool:
+        near = round(x / 16)
+        return any(
+            abs(other - x) < _APART and low < span[1] and span[0] < high and tail != edge.tail and head != edge.head
+            for bucket in (near - 1, near, near + 1)
+            for other, low, high, tail, head in self.lanes.get(bucket, ())
+        )
+
+    def _move_ends(self) -> None:
+        """Move the ends on the borders of the level to where their edges run, so that these have no turn there."""
+        for at, places in ((0, self.positions.inputs), (-1, self.positions.outputs)):
+            paths: dict[int, list[_Path]] = defaultdict(list)
+            for path in self.paths:
+                port = path.edge.head if at else path.edge.tail
+                if port.box == BOUNDARY:
+                    paths[port.number].append(path)
+            for number, (path, *others) in paths.items():
+                x = path.across[-2 if at else 1]
+                is_near = any(abs(other - x) < _APART for k, other in enumerate(places) if k != number)
+                if not others and not path.edge.spine and not is_near:
+                    path.across[at] = places[number] = x
+
+    # -- where it runs along the flow
+
+    def _turns(self) -> None:
+        """Collect the horizontal parts of all edges by their gap and what they have in common, and give them tracks."""
+        parts = [
+            (gap, path, place)
+            for path in self.paths
+            for place, gap in enumerate(path.turns)
+            if gap % 2 and abs(path.across[place] - path.across[place + 1]) > _SAME
+        ]
+        uses = Counter((gap, path.edge.tail) for gap, path, _ in parts)
+        joins = Counter((gap, path.edge.head) for gap, path, _ in parts)
+        by_gap: dict[int, dict[Hashable, _Turn]] = defaultdict(dict)
+        for gap, path, place in parts:
+            edge, before, after = path.edge, path.across[place], path.across[place + 1]
+            shares_head = uses[gap, edge.tail] == 1 and joins[gap, edge.head] > 1
+            key = ("head", edge.head) if shares_head else ("tail", edge.tail)
+            turn = by_gap[gap].setdefault(key, _Turn(min(before, after), max(before, after)))
+            turn.low, turn.high = min(turn.low, before, after), max(turn.high, before, after)
+            first, last = self._gaps(edge)
+            is_first, is_last = place == 0, place == len(path.turns) - 1
+            from_above = not self.positions.is_upward(edge.tail) if is_first else first <= last
+            to_above = self.positions.is_upward(edge.head) if is_last else first > last
+            (turn.above if from_above else turn.below).add(before)
+            (turn.above if to_above else turn.below).add(after)
+            path.shared[place] = turn
+        for gap, turns in by_gap.items():
+            self.tracks[gap] = _set_tracks(list(turns.values()))
+
+    def _set_heights(self) -> None:
+        """Set the places of boxes and ends along the flow, and the tops of rows and gaps."""
+        y = 0.0
+        for number in range(-1, 2 * len(self.rows)):
+            self.tops[number] = y
+            if number % 2 == 0:
+                y += max(map(self._height, self.rows[number // 2]))
+                continue
+            near_text = any(item < 0 for row in self.rows[max(0, number // 2) : number // 2 + 2] for item in row)
+            least = _GAP_AT_TEXT if near_text else _GAP
+            if number == -1:
+                least = _BELOW_TRACKS if self.positions.inputs else 0.0
+            elif number == 2 * len(self.rows) - 1:
+                least = _GAP_AT_BORDER if self.positions.outputs else 0.0
+            if tracks := self.tracks.get(number, 0):
+                least = max(least, _ABOVE_TRACKS + _BELOW_TRACKS + _TRACK * (tracks - 1))
+            y += least
+        self.positions.height = y
+        for number, row in enumerate(self.rows):
+            middle = (self.tops[2 * number] + self.tops[2 * number + 1]) / 2
+            for item in row:
+                if item >= 0:
+                    self.positions.boxes[item] = self.positions.boxes[item][0], middle
+                else:
+                    text = self.texts[~item]
+                    size = text.right - text.left, text.bottom - text.top
+                    self.texts[~item] = around((text.middle[0], middle), size)
+
+    def _set_texts(self) -> None:
+        """Move each text beside its edge, where nothing stands between the two."""
+        for index, text in self.texts.items():
+            row, path = self.row[~index], self.paths[index]
+            passes = [
+                x
+                for x, (above, below) in zip(path.across[1:-1], itertools.pairwise(path.turns), strict=True)
+                if min(above, below) <= 2 * row <= max(above, below)
+            ]
+            blocks = [self._block(item) for item in self.rows[row] if item != ~index]
+            lanes = [place for near in self.lanes.values() for place, *_ in near]
+            for x in passes:
+                move = x + _BESIDE_TEXT - text.left
+                low, high = min(x, text.left), max(text.right, text.right + move)
+                is_free = not any(left < high and low < right for left, right in blocks)
+                if (
+                    abs(move) <= _MOVED_TEXT
+                    and is_free
+                    and not any(low < place < high for place in lanes if place != x)
+                ):
+                    self.texts[index] = Rectangle(text.left + move, text.top, text.right + move, text.bottom)
+
+    def _line(self, path: _Path) -> Line:
+        edge, positions = path.edge, self.positions
+        end, bottom = positions.head(edge.head)
+        corners: list[Point] = [(path.across[0], positions.tail(edge.tail)[1])]
+        for place, (gap, before, after) in enumerate(zip(path.turns, path.across, path.across[1:], strict=False)):
+            if gap % 2 == 0:  # it enters its head at a side
+                box = positions.rectangle(edge.head.box)
+                y = box.middle[1]
+                corners += [(before, y), (box.left if before < box.left else box.right, y)]
+                return _styled(edge, corners, positions)
+            if place in path.shared:
+                y = self.tops[gap] + _ABOVE_TRACKS + _TRACK * path.shared[place].track
+                corners += [(before, y), (after, y)]
+        last = corners[-1][0]
+        corners.append((last if abs(last - end) <= _SAME else end, bottom))
+        return _styled(edge, corners, positions)
 
 
-def _line(edge: Edge, points: tuple[Point, ...], spots: Spots) -> Line:
+def _styled(edge: Edge, corners: Sequence[Point], positions: Positions) -> Line:
+    points = [corners[0]]
+    for before, corner, after in zip(corners, corners[1:], corners[2:], strict=False):
+        if not (before[0] == corner[0] == after[0] or before[1] == corner[1] == after[1]):
+            points.append(corner)
+    points.append(corners[-1])
     return Line(
-        points=points,
+        points=rounded(points) if len(points) > 2 else tuple(points),
         curved=len(points) > 2,
         spine=edge.spine,
         weak=edge.weak,
-        arrow=edge.head.box != BOUNDARY and not spots.is_open(edge.head),
+        arrow=edge.head.box != BOUNDARY and not positions.is_open(edge.head),
         enters=edge.tail.box == BOUNDARY,
         leaves=edge.head.box == BOUNDARY,
         tail=edge.tail.box,
@@ -94,59 +400,110 @@ def _line(edge: Edge, points: tuple[Point, ...], spots: Spots) -> Line:
     )
 
 
-def _route(edge: Edge, route: Sequence[Point], was: Spots, spots: Spots) -> tuple[Point, ...]:
-    """An edge as the engine has drawn it, led to where its ends really are."""
-    points = list(route)
-    for port, exact, before, (first, second) in (
-        (edge.tail, spots.tail(edge.tail), was.tail(edge.tail), (0, 1)),
-        (edge.head, spots.head(edge.head), was.head(edge.head), (-1, -2)),
-    ):
-        # An edge may meet a box anywhere on its border; the spine, a port and the level's own ends have one place.
-        fixed = edge.spine or port.box == BOUNDARY or spots.is_open(port)
-        origin = points[first] if fixed else before
-        move = (exact[0] - origin[0], exact[1] - origin[1])
-        for k in (first, second):
-            points[k] = (points[k][0] + move[0], points[k][1] + move[1])
-        if not fixed:
-            points[first] = _met(spots.rectangle(port.box), points[first], points[second])
-    return tuple(points)
+def _sampler(flat: Sequence[float], otherwise: float) -> Callable[[float], float]:
+    """Return a function that gives the place across of a line of the engine by its place along the flow."""
+    route = list(zip(flat[::2], flat[1::2], strict=True))
+    points = sorted((y, x) for x, y in sampled(route)) if len(route) >= 4 else []
+
+    def place(y: float) -> float:
+        at = bisect.bisect_left(points, (y, -math.inf))
+        near = points[max(0, at - 1) : at + 1]
+        return min(near, key=lambda point: abs(point[0] - y))[1] if near else otherwise
+
+    return place
 
 
-def _met(box: Rectangle, end: Point, control: Point) -> Point:
-    """Where an edge that the engine ended a little before a box meets it: straight on, or by the shortest way."""
-    low, high = (box.left, box.top), (box.right, box.bottom)
-    ways = []
-    for axis in (0, 1):
-        direction = end[axis] - control[axis]
-        if direction:
-            side = low[axis] if direction > 0 else high[axis]
-            other = end[1 - axis] + (side - end[axis]) / direction * (end[1 - axis] - control[1 - axis])
-            if low[1 - axis] + _CORNER <= other <= high[1 - axis] - _CORNER:
-                ways.append((side, other) if axis == 0 else (other, side))
-    if ways:
-        return min(ways, key=lambda way: math.dist(way, end))
-    x, y = (max(a + _CORNER, min(b - _CORNER, p)) for p, a, b in zip(end, low, high, strict=True))
-    sides = [(x, box.top), (x, box.bottom), (box.left, y), (box.right, y)]
-    return min(sides, key=lambda side: math.dist(side, end))
+def _free(blocks: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return where an edge may pass a row, from left to right; the first and the last have no end."""
+    found, low = [], -math.inf
+    for left, right in sorted(blocks):
+        if low <= left:
+            found.append((low, left))
+        low = max(low, right)
+    return [*found, (low, math.inf)]
 
 
-def rails(level: Level, spots: Spots) -> tuple[list[Line], list[Point]]:
-    """A bus for each source right of the boxes, taps from the buses to the consumers, and where they are tapped."""
-    right = max(spots.rectangle(box).right for box in range(len(level.boxes))) + _RAIL_GAP
+def _nearest(free: Sequence[tuple[float, float]], x: float) -> tuple[float, float]:
+    """Return the interval that a place is in, or else the nearest."""
+    at = bisect.bisect_right(free, (x, math.inf))
+    return min(free[max(0, at - 1) : at + 1], key=lambda room: max(room[0] - x, x - room[1], 0))
+
+
+def _set_tracks(turns: Sequence[_Turn]) -> int:
+    """Give the turns of a gap tracks, so that no two of them lie on each other, and return how many tracks there are.
+
+    Where one turn comes from above at a place from which another goes on below, the first has the higher track.
+    """
+    comes: dict[int, list[_Turn]] = defaultdict(list)
+    for turn in turns:
+        for x in turn.above:
+            comes[round(x / 4)].append(turn)
+    before: dict[int, list[_Turn]] = defaultdict(list)
+    for turn in turns:
+        for x in turn.below:
+            near = round(x / 4)
+            before[id(turn)] += [
+                other for k in (near - 1, near, near + 1) for other in comes.get(k, ()) if other is not turn
+            ]
+    tracks: list[list[tuple[float, float]]] = []
+    for turn in _ordered(turns, before):
+        least = max((other.track + 1 for other in before[id(turn)] if other.low < turn.high + 4), default=0)
+        for number in itertools.count(least):
+            while len(tracks) <= number:
+                tracks.append([])
+            if all(turn.high + 2 < low or high + 2 < turn.low for low, high in tracks[number]):
+                break
+        turn.track = number
+        tracks[number].append((turn.low, turn.high))
+    return len(tracks)
+
+
+def _ordered(turns: Sequence[_Turn], before: dict[int, list[_Turn]]) -> Iterator[_Turn]:
+    """Yield turns after those that come before them; where that goes round in a circle, in their own order."""
+    finished: set[int] = set()
+    for root in sorted(turns, key=lambda turn: turn.high - turn.low):
+        stack = [(root, iter(before[id(root)]))]
+        seen = {id(root)}
+        while stack:
+            turn, rest = stack[-1]
+            following = next((other for other in rest if id(other) not in finished and id(other) not in seen), None)
+            if following is not None:
+                seen.add(id(following))
+                stack.append((following, iter(before[id(following)])))
+                continue
+            stack.pop()
+            if id(turn) not in finished:
+                finished.add(id(turn))
+                yield turn
+
+
+_RAIL_GAP, _RAIL_STEP = 12.0, 6.0
+"""From the boxes to the first rail, and from rail to rail."""
+_LEAVES, _JOINS = 4.0, 9.0
+"""How far below its source a rail leaves the column, and how far above a consumer it joins it again."""
+
+
+def rails(rails: Sequence[Rail], positions: Positions) -> tuple[list[Line], list[Point]]:
+    """Draw a bus for each source of many edges, right of the boxes.
+
+    Returns:
+        The buses and the lines to their consumers, and where these lines leave a bus.
+    """
+    right = max(positions.rectangle(box).right for box in range(len(positions.boxes))) + _RAIL_GAP
     found: list[Line] = []
     taps: dict[Port, list[float]] = defaultdict(list)
-    for number, rail in enumerate(level.rails):
+    for number, rail in enumerate(rails):
         across = right + _RAIL_STEP * number
-        x, y = spots.tail(rail.tail)
+        x, y = positions.tail(rail.tail)
         if rail.tail.box != BOUNDARY:
             y += _LEAVES
-        last = max(spots.head(head)[1] for head in rail.heads) - _JOINS
+        last = max(positions.head(head)[1] for head in rail.heads) - _JOINS
         found.append(Line(((x, y), (across, y), (across, last)), rail=True, tail=rail.tail.box))
         for head in rail.heads:
             taps[head].append(across)
     dots = []
     for head, xs in taps.items():
-        x, y = spots.head(head)
+        x, y = positions.head(head)
         found.append(Line(((max(xs), y - _JOINS), (x, y - _JOINS), (x, y - 1)), rail=True, head=head.box))
         dots += [(across, y - _JOINS) for across in xs]
     return found, dots

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sphinx_fxgraph.layout import plain
+from sphinx_fxgraph.layout.geometry import Point
 from sphinx_fxgraph.layout.graphviz import Coordinates
-from sphinx_fxgraph.layout.lanes import Point
 from sphinx_fxgraph.layout.level_dot import Extent, digest, level_dot
 from sphinx_fxgraph.layout.place import Pads, Placed, place
 from sphinx_fxgraph.layout.route import Line
