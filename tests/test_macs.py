@@ -274,6 +274,15 @@ def test_products_by_groups_count_each_row_once(device: str, dtype: Any) -> None
     assert (given.shape, given.dtype) == ((16, 32), dtype)
 
 
+def test_fake_tensors_of_any_dtype_multiply_by_groups() -> None:
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode(), torch.no_grad(), MacCounter() as counter:
+        ends = torch.tensor([8, 16], dtype=torch.int32)
+        given = torch._grouped_mm(torch.ones(16, 16), torch.ones(2, 16, 32), offs=ends)
+    assert (given.shape, given.dtype, counter.total) == ((16, 32), torch.float32, Count(16 * 16 * 32))
+
+
 def test_a_meta_kernel_still_refuses_what_no_kernel_takes() -> None:
     with torch.device("meta"):
         rows, experts = torch.ones(16, 16), torch.ones(2, 16, 32, dtype=torch.float64)

@@ -25,20 +25,23 @@ def call(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     Raises:
         RuntimeError: the operator does not take these arguments, whatever their dtype.
     """
-    try:
-        return func(*args, **kwargs)
-    except RuntimeError:
-        taken = _TAKEN.get(getattr(getattr(func, "overloadpacket", None), "__name__", ""))
+    taken = _TAKEN.get(getattr(getattr(func, "overloadpacket", None), "__name__", ""))
+    if taken is not None:
         tensors = [arg for arg in args if isinstance(arg, torch.Tensor) and arg.is_floating_point()]
         dtypes = {tensor.dtype for tensor in tensors}
-        if taken is None or dtypes == {taken} or len(dtypes) != 1 or not all(tensor.is_meta for tensor in tensors):
-            raise
-    given = [_as(arg, taken) for arg in args]
-    return _as(func(*given, **{key: _as(value, taken) for key, value in kwargs.items()}), *dtypes)
+        if len(dtypes) == 1 and dtypes != {taken} and all(map(_has_no_values, tensors)):
+            given = [_as(arg, taken) for arg in args]
+            return _as(func(*given, **{key: _as(value, taken) for key, value in kwargs.items()}), *dtypes)
+    return func(*args, **kwargs)
+
+
+def _has_no_values(tensor: torch.Tensor) -> bool:
+    """Return whether a tensor is on the meta device, or a fake one."""
+    return tensor.is_meta or hasattr(tensor, "fake_mode")
 
 
 def _as(value: Any, dtype: torch.dtype) -> Any:
-    """Return a meta tensor of the same shape and strides with another dtype; other values as they are."""
+    """Return a tensor without values of the same shape and strides with another dtype; other values as they are."""
     if not isinstance(value, torch.Tensor) or not value.is_floating_point():
         return value
     return torch.empty_strided(value.shape, value.stride(), dtype=dtype, device=value.device)
