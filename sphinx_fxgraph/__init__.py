@@ -13,10 +13,20 @@ if TYPE_CHECKING:
 
     from sphinx_fxgraph.api import ModelRecord, autograd_graph, model_graph, model_record
     from sphinx_fxgraph.capture.errors import CaptureError
+    from sphinx_fxgraph.errors import SpecError
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["CaptureError", "ModelRecord", "__version__", "autograd_graph", "model_graph", "model_record", "setup"]
+__all__ = [
+    "CaptureError",
+    "ModelRecord",
+    "SpecError",
+    "__version__",
+    "autograd_graph",
+    "model_graph",
+    "model_record",
+    "setup",
+]
 
 
 def setup(app: Sphinx) -> ExtensionMetadata:
@@ -31,6 +41,10 @@ def __getattr__(name: str) -> Any:
         from sphinx_fxgraph.capture.errors import CaptureError
 
         return CaptureError
+    if name == "SpecError":
+        from sphinx_fxgraph.errors import SpecError
+
+        return SpecError
     if name in __all__:
         from sphinx_fxgraph import api
 

@@ -6,6 +6,8 @@ import doctest
 import gc
 import json
 import xml.etree.ElementTree as ET
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from bs4 import BeautifulSoup
@@ -16,7 +18,7 @@ pytestmark = pytest.mark.torch
 from torch import Tensor, nn  # noqa: E402 - only where torch is
 
 import sphinx_fxgraph  # noqa: E402
-from sphinx_fxgraph import api, model_graph, model_record  # noqa: E402
+from sphinx_fxgraph import ModelRecord, SpecError, api, model_graph, model_record  # noqa: E402
 from sphinx_fxgraph.capture.errors import CaptureError  # noqa: E402
 
 
@@ -31,7 +33,7 @@ class Net(nn.Module):
 
 
 def test_a_record_shows_itself_as_json_table_and_dot() -> None:
-    record = model_record(Net(), torch.ones(1, 4), scale=torch.ones(2))
+    record = model_record(Net(), torch.ones(1, 4), {"scale": torch.ones(2)})
     plain = json.loads(record.to_json())
     assert plain["output"] == "f32[1, 2]"
     assert plain["totals"]["parameters"] == 58
@@ -42,11 +44,11 @@ def test_a_record_shows_itself_as_json_table_and_dot() -> None:
     assert lines[6].split() == ["call_module", "layers.2", "layers.2", "layers.1", "f32[1,", "2]"]
     assert lines[7].split() == ["call_function", "mul", "operator.mul", "layers.2,", "scale", "f32[1,", "2]"]
 
-    assert record.to_dot().source == model_graph(Net(), torch.ones(1, 4), scale=torch.ones(2)).source
+    assert record.to_dot().source == model_graph(Net(), torch.ones(1, 4), {"scale": torch.ones(2)}).source
 
 
 def test_a_record_shows_itself_as_a_picture_and_in_a_notebook() -> None:
-    record = model_record(Net(), torch.ones(1, 4), scale=torch.ones(2))
+    record = model_record(Net(), torch.ones(1, 4), {"scale": torch.ones(2)})
     assert ET.fromstring(record.to_svg()).tag == "{http://www.w3.org/2000/svg}svg"
     page = BeautifulSoup(record.to_html(depth=0), "lxml")
     assert [box["data-path"] for box in page.select(".fxg-closed")] == ["layers"]
@@ -77,14 +79,124 @@ def test_what_cannot_be_run_raises_and_says_where() -> None:
         model_graph(Misfit(), torch.ones(1, 4))
     assert caught.value.stage == "probe"
     assert isinstance(torch.tensor([1.0]), Tensor)  # nothing of torch stays patched
-    assert model_record(Net(), torch.ones(1, 4), scale=torch.ones(2)).record.output == "f32[1, 2]"
+    assert model_record(Net(), torch.ones(1, 4), {"scale": torch.ones(2)}).record.output == "f32[1, 2]"
+
+
+def test_an_error_carries_its_cause_its_place_and_what_was_traced() -> None:
+    with pytest.raises(CaptureError) as caught:
+        model_record(Misfit(), torch.ones(1, 4))
+    error = caught.value
+    assert (error.stage, error.type, error.node) == ("probe", "RuntimeError", "matmul")
+    assert Path(error.file).name == "test_api.py"
+    line = Path(__file__).read_text(encoding="utf-8").splitlines()[error.line - 1]
+    assert line.strip() == "return x @ torch.ones(3, 2)"
+    assert isinstance(error.__cause__, RuntimeError)
+    assert "cannot be multiplied" in str(error.__cause__)
+    assert [operator.path for operator in error.record.nodes()][:2] == ["x", "lin"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"tracer": "fx"}, "tracer: 'fx' is none of auto, symbolic, observed, export, autograd"),
+        ({"tracer": "Export"}, "did you mean export?"),
+        ({"mode": "evaluate"}, "did you mean eval?"),
+        ({"dtype": "float16"}, "did you mean f16?"),
+        ({"leafs": "*.Block"}, "unknown option 'leafs'; did you mean leaf?"),
+        ({"scale": 2}, "keyword arguments of forward are given as a dict in kwargs"),
+        ({"seed": -1}, "seed: '-1' is no whole number"),
+        ({"method": "en code"}, "no name of a method"),
+    ],
+)
+def test_a_wrong_option_of_a_capture_suggests_the_right_one(options: dict[str, object], words: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        model_record(Net(), torch.ones(1, 4), {"scale": torch.ones(2)}, **options)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"direction": "lr"}, "did you mean LR?"),
+        ({"fold": "bogus"}, "fold: 'bogus' is none of auto, loose, off"),
+        ({"dept": 1}, "unknown option 'dept'; did you mean depth?"),
+        ({"dims": "1 2"}, "names no dimensions"),
+        ({"open": (1,)}, "no pattern"),
+    ],
+)
+def test_a_wrong_option_of_a_picture_suggests_the_right_one(options: dict[str, object], words: str) -> None:
+    record = model_record(nn.Linear(4, 2), torch.ones(1, 4))
+    for draw in (record.to_svg, record.to_html):
+        with pytest.raises(SpecError) as caught:
+            draw(**options)
+        assert words in str(caught.value)
+
+
+def test_arguments_are_a_tuple_or_one_tensor() -> None:
+    model = nn.Linear(4, 2)
+    one, same = model_record(model, torch.ones(1, 4)), model_record(model, (torch.ones(1, 4),))
+    assert one.to_json() == same.to_json()
+    with pytest.raises(TypeError, match="tuple of the positional arguments"):
+        model_record(model, 3)
+
+
+def test_options_of_a_capture_are_followed() -> None:
+    model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(), nn.Sequential(nn.ReLU(), nn.ReLU()))
+    kinds = {node.node.kind for node in model_record(model, torch.ones(1, 4), leaf=("2",)).nodes()}
+    assert "Sequential" in kinds
+    half = model_record(model, torch.ones(1, 4), dtype="bf16")
+    assert half.record.output == "bf16[1, 4]"
+    assert model[0].weight.dtype == torch.float32
+    assert model_record(model, torch.ones(1, 4), tracer="export").record.tracer == "export"
+    assert model_record(model, torch.ones(1, 4), tracer="observed", mode="train").record.verdict is None
+
+
+def test_a_record_is_saved_and_loaded(tmp_path: Path) -> None:
+    record = model_record(nn.Linear(4, 2), torch.ones(1, 4))
+    for suffix in ("svg", "html", "png", "pdf", "dot", "json"):
+        record.save(tmp_path / f"model.{suffix}")
+        assert (tmp_path / f"model.{suffix}").stat().st_size
+    assert ModelRecord.load(tmp_path / "model.json").to_json() == record.to_json()
+    with pytest.raises(ValueError, match=r"ends in none of \.svg"):
+        record.save(tmp_path / "model.jpg")
+    with pytest.raises(ValueError, match="is no record"):
+        ModelRecord.load(tmp_path / "model.svg")
+
+
+def test_a_record_says_in_short_what_it_is_and_how_it_differs() -> None:
+    before, after = (model_record(nn.Sequential(nn.Linear(4, n), nn.ReLU()), torch.ones(1, 4)) for n in (2, 3))
+    assert repr(before) == "<ModelRecord Sequential: 4 operators, 10 parameters, 8 MACs>"
+    assert (before.parameters, before.macs, before.count_macs("all")) == (10, 8, 8)
+    assert before.verdict == "same graph for every input value"
+    assert not [*before.diff(before).lines()]
+    assert "parameters" in "\n".join(before.diff(after).lines())
+    with pytest.raises(ValueError, match="did you mean torchvision"):
+        before.count_macs("torchvison")
+
+
+def test_captures_in_several_threads_wait_for_each_other() -> None:
+    with ThreadPoolExecutor(3) as pool:
+        records = [*pool.map(lambda width: model_record(nn.Linear(4, width), torch.ones(1, 4)), (1, 2, 3))]
+    assert [record.parameters for record in records] == [5, 10, 15]
+
+
+class Nested(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        model_record(nn.Linear(4, 2), x)
+        return x
+
+
+def test_a_capture_within_a_capture_is_refused() -> None:
+    with pytest.raises(CaptureError, match="cannot capture another one"):
+        model_record(Nested(), torch.ones(1, 4))
+    assert model_record(nn.Linear(4, 2), torch.ones(1, 4)).parameters == 10
 
 
 def test_inputs_that_do_not_fit_raise() -> None:
     with pytest.raises(CaptureError, match="missing a required argument: 'scale'"):
         model_record(Net(), torch.ones(1, 4))
     with pytest.raises(CaptureError, match="cannot be multiplied"):
-        model_record(Net(), torch.ones(1, 5), scale=torch.ones(2))
+        model_record(Net(), torch.ones(1, 5), {"scale": torch.ones(2)})
 
 
 def test_the_package_hands_the_names_on() -> None:
@@ -101,7 +213,7 @@ def test_the_examples_in_the_docstrings_are_right() -> None:
 
 def test_the_garbage_collector_is_left_as_it_was() -> None:
     before = gc.get_threshold(), gc.get_freeze_count()
-    model_record(Net(), torch.ones(1, 4), scale=torch.ones(1))
+    model_record(Net(), torch.ones(1, 4), {"scale": torch.ones(1)})
     with pytest.raises(CaptureError):
-        model_record(Net(), torch.ones(1, 3), scale=torch.ones(1))
+        model_record(Net(), torch.ones(1, 3), {"scale": torch.ones(1)})
     assert (gc.get_threshold(), gc.get_freeze_count()) == before

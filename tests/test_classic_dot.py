@@ -157,7 +157,7 @@ def test_model_graph_of_a_real_model(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
     from sphinx_fxgraph import model_graph
 
-    graph = model_graph(TwoInputs(), torch.ones(1, 3, 16, 16), torch.ones(1, 2, 8, 8))
+    graph = model_graph(TwoInputs(), (torch.ones(1, 3, 16, 16), torch.ones(1, 2, 8, 8)))
     assert isinstance(graph, graphviz.Digraph)
     written = graph.render(tmp_path / "two", format="svg", quiet=False)
     svg = ET.parse(written).getroot()

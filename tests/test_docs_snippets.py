@@ -112,7 +112,8 @@ def test_python_in_the_readme_runs() -> None:
 
 
 @pytest.mark.parametrize("page", ["python.rst"])
-def test_python_in_the_handbook_gives_what_it_says(page: str) -> None:
+def test_python_in_the_handbook_gives_what_it_says(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     failed, tried = doctest.testfile(str(DOCS / "usage" / page), module_relative=False)
     assert tried
     assert not failed

@@ -51,7 +51,7 @@ def boxes(level: Level) -> Iterator[Box]:
 
 def runs(model: nn.Module, *args: torch.Tensor, fold: str = "auto") -> list[tuple[str, int, str]]:
     """First name, count and weights of every run in the default view."""
-    level = root_level(model_record(model, *(args or (X,))).record, ViewOptions(fold=fold))
+    level = root_level(model_record(model, args or X).record, ViewOptions(fold=fold))
     return [(box.node.name, box.run.count, box.run.weights) for box in boxes(level) if box.run]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sphinx_fxgraph.cache.revisions import KeptError, at_revision, from_file, is_revision, not_added
+from sphinx_fxgraph.cache.revisions import RecordFileError, at_revision, from_file, is_revision, not_added
 from sphinx_fxgraph.cache.store import Store
 from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.spec.spec import GraphSpec
@@ -58,12 +58,12 @@ def test_a_record_has_many_names(repository: Path) -> None:
 
 def test_a_name_of_several_or_of_none_is_told(repository: Path) -> None:
     with pytest.raises(
-        KeptError, match=r"v1 has 2 records called 'UNet'; name the target or one of the files docs/cache/UNet-"
+        RecordFileError, match=r"v1 has 2 records called 'UNet'; name the target or one of the files docs/cache/UNet-"
     ):
         at_revision("v1:UNet", repository)
-    with pytest.raises(KeptError, match="v1 has no record 'Nothing'"):
+    with pytest.raises(RecordFileError, match="v1 has no record 'Nothing'"):
         at_revision("v1:Nothing", repository)
-    with pytest.raises(KeptError, match=r"docs/notes-0123abcd\.json at v1 is no record"):
+    with pytest.raises(RecordFileError, match=r"docs/notes-0123abcd\.json at v1 is no record"):
         at_revision("v1:notes", repository)
 
 
@@ -85,11 +85,11 @@ def test_a_file(repository: Path, tmp_path: Path) -> None:
     assert from_file(path).output == "today"
     (tmp_path / "torn.json").write_text("{")
     for name in ("torn.json", "none.json", "."):
-        with pytest.raises(KeptError, match="is no record"):
+        with pytest.raises(RecordFileError, match="is no record"):
             from_file(tmp_path / name)
     newer = dataclasses.replace(from_file(path), schema=99)
     (tmp_path / "newer.json").write_text(newer.to_json())
-    with pytest.raises(KeptError, match="schema 99 is newer"):
+    with pytest.raises(RecordFileError, match="schema 99 is newer"):
         from_file(tmp_path / "newer.json")
 
 

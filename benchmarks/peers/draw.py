@@ -68,7 +68,7 @@ MODELS: dict[str, Callable[[], Called]] = {
 
 def ours(model: nn.Module, args: tuple[Tensor, ...]) -> str:
     """The default view."""
-    return model_record(model, *args).to_svg()
+    return model_record(model, args).to_svg()
 
 
 def torchview(model: nn.Module, args: tuple[Tensor, ...]) -> str:

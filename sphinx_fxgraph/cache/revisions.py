@@ -19,7 +19,7 @@ from sphinx_fxgraph.text.escape import file_stem
 _RECORD = re.compile(r"(?P<stem>(?P<label>.+)-[0-9a-f]{8})\.json")
 
 
-class KeptError(ValueError):
+class RecordFileError(ValueError):
     """There is no such record, or it cannot be read."""
 
 
@@ -27,12 +27,12 @@ def from_file(path: str | os.PathLike[str]) -> Record:
     """The record in a file.
 
     Raises:
-        KeptError: there is none that this version can read.
+        RecordFileError: there is none that this version can read.
     """
     try:
         return Record.from_json(Path(path).read_bytes())
     except (OSError, RecordError) as error:
-        raise KeptError(f"{os.fspath(path)} is no record: {error}") from error
+        raise RecordFileError(f"{os.fspath(path)} is no record: {error}") from error
 
 
 def at_revision(text: str, folder: str | os.PathLike[str]) -> Record | None:
@@ -44,7 +44,7 @@ def at_revision(text: str, folder: str | os.PathLike[str]) -> Record | None:
         folder: anywhere in the repository.
 
     Raises:
-        KeptError: the revision has no such record, or several.
+        RecordFileError: the revision has no such record, or several.
     """
     commit = _commit(text, folder)
     if not commit:
@@ -58,7 +58,7 @@ def at_revision(text: str, folder: str | os.PathLike[str]) -> Record | None:
         try:
             return Record.from_json(_git(folder, "cat-file", "blob", f"{commit}:{path}"))
         except RecordError as error:
-            raise KeptError(f"{path} at {revision} is no record: {error}") from error
+            raise RecordFileError(f"{path} at {revision} is no record: {error}") from error
 
     exact = [path for path in (posixpath.normpath(posixpath.join(inside, name)), name) if path in paths]
     found = {path: read(path) for path in exact[:1] or _called(name, paths)}
@@ -72,7 +72,7 @@ def at_revision(text: str, folder: str | os.PathLike[str]) -> Record | None:
     told = f"has no record {name!r}"
     if found:
         told = f"has {len(found)} records called {name!r}; name the target or one of the files {', '.join(found)}"
-    raise KeptError(f"{revision} {told}")
+    raise RecordFileError(f"{revision} {told}")
 
 
 def is_revision(text: str, folder: str | os.PathLike[str]) -> bool:

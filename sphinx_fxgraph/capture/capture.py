@@ -12,7 +12,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import fx, nn
@@ -27,7 +27,7 @@ from sphinx_fxgraph.capture.formatting import short_meta
 from sphinx_fxgraph.capture.metrics.extra_macs import pooled
 from sphinx_fxgraph.capture.metrics.shape_prop import ProbeError, probe
 from sphinx_fxgraph.capture.metrics.totals import measure, run_totals
-from sphinx_fxgraph.capture.model.arguments import ArgumentError, copied
+from sphinx_fxgraph.capture.model.arguments import ArgumentError, cast_copies, copied
 from sphinx_fxgraph.capture.model.build import LADDER, Built, build
 from sphinx_fxgraph.capture.model.fake_tensors import faked
 from sphinx_fxgraph.capture.model.state import alone, seed, untouched
@@ -35,6 +35,7 @@ from sphinx_fxgraph.capture.model.unwrap import eagerly, unwrapped
 from sphinx_fxgraph.capture.source_location import placed
 from sphinx_fxgraph.capture.subgraphs.subgraphs import find_bodies
 from sphinx_fxgraph.capture.trace import Trace
+from sphinx_fxgraph.options import CaptureOptions
 from sphinx_fxgraph.record.header import Failure
 from sphinx_fxgraph.record.model import Record, join
 from sphinx_fxgraph.spec.parser import parse_target
@@ -126,6 +127,13 @@ def _is_about_meta(failure: Failure) -> bool:
     return failure.stage == "probe" or "meta" in failure.message
 
 
+class Captured(NamedTuple):
+    """A record, and the exception of the model's code where the capture failed."""
+
+    record: Record
+    error: BaseException | None = None
+
+
 def record_model(
     model: nn.Module,
     args: Sequence[Any],
@@ -134,19 +142,41 @@ def record_model(
     spec: GraphSpec | None = None,
     tracer: str = "auto",
 ) -> Record:
-    """The record of a model that is called with ``args`` and ``kwargs``; the model is left as it was.
+    """Return the record of a model without the exception that a failure was made of; see `capture_model`.
+
+    Args:
+        model: on the meta device or a real one.
+        args: the positional arguments of ``forward``.
+        kwargs: the keyword arguments.
+        spec: what the record is made from; its mode, method, leaf patterns and seed are followed.
+        tracer: takes the place of the spec's.
+    """
+    return capture_model(model, args, kwargs, replace(spec or CaptureOptions(), tracer=tracer), spec).record
+
+
+def capture_model(
+    model: nn.Module,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    options: CaptureOptions,
+    spec: GraphSpec | None = None,
+) -> Captured:
+    """Capture a model that is called with ``args`` and ``kwargs``; the model is left as it was.
 
     Args:
         model: on the meta device or a real one.
         args: tensors on the same device, and anything else that ``forward`` takes.
         kwargs: the same by name.
-        spec: what the record says it was made from; its mode, method and leaf patterns are followed.
-        tracer: ``auto``, ``symbolic``, ``observed``, ``export`` or ``autograd``.
+        options: tracer, mode, method, leaf patterns and seed; a dtype is what a copy of the model is cast to.
+        spec: what the record says it was made from. Without one, a model that fails on the meta device is tried with
+            fake tensors; with one, `record_spec` tries the next device.
 
     Returns:
         The record; where tracing or running fails, with a `Failure` and the graph as far as it is known.
     """
-    asked = spec or GraphSpec(target="")
+    asked, tracer = options, options.tracer
+    if spec is None and asked.dtype:
+        model, args, kwargs = cast_copies(asked.dtype, model, args, kwargs)
     if any(map(is_lazy, model.parameters())):
         with torch.random.fork_rng([]):
             model = _initialized(model, args, kwargs, asked)
@@ -158,10 +188,12 @@ def record_model(
         if trace.error and spec is None and any(map(_is_meta, (*model.parameters(), *tree_leaves((args, kwargs))))):
             trace = _tried_with_fakes(trace, tracer, model, args, kwargs)
         failure = _trace_failure(trace) if trace.error else None
+        raised = trace.error.__cause__ or trace.error if trace.error else None
         try:
             if not trace.probed:
                 probe(model, trace.graph, trace.inputs)
         except ProbeError as error:
+            raised = raised or error.__cause__
             failure = failure or _probe_failure(error)
         with unwatched():
             pooled(trace.graph, model)
@@ -186,7 +218,9 @@ def record_model(
         distributions=distributions,
         made_by=_made_by(),
     )
-    return replace(record, failure=replace(failure, node=_failed_node(record))) if failure else record
+    if failure:
+        return Captured(replace(record, failure=replace(failure, node=_failed_node(record))), raised)
+    return Captured(record)
 
 
 @contextlib.contextmanager
@@ -222,7 +256,7 @@ def _is_meta(value: object) -> bool:
     return isinstance(value, torch.Tensor) and value.is_meta
 
 
-def _initialized(model: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], spec: GraphSpec) -> nn.Module:
+def _initialized(model: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], spec: CaptureOptions) -> nn.Module:
     """A copy of a model that makes its parameters when it is first called, called once."""
     model = copy.deepcopy(model)
     run = getattr(model, spec.method) if spec.method else model

@@ -8,12 +8,13 @@ import sysconfig
 import traceback
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import torch
 
 import sphinx_fxgraph
 from sphinx_fxgraph.cache.fingerprints import portable
+from sphinx_fxgraph.record.header import Failure
 from sphinx_fxgraph.spec.spec import CODE_FILE
 
 Stage = Literal["import", "build", "input", "trace", "probe", "limit"]
@@ -23,6 +24,17 @@ _MOST_CHARACTERS = 500
 
 class CaptureError(Exception):
     """A capture ends here.
+
+    Attributes:
+        stage: ``import``, ``build``, ``input``, ``trace``, ``probe`` or ``limit``.
+        message: one line for the author.
+        type: the name of the exception's class.
+        file: the file of the model's code that raised, package-relative.
+        line: the line in it.
+        node: the path of the operator that failed.
+        record: what was traced before the failure, where the Python interface raises it; the exception of the model's
+            code is ``__cause__``.
+        transient: whether the failure depends on the machine.
 
     Args:
         stage: the warning's subtype.
@@ -40,6 +52,25 @@ class CaptureError(Exception):
         self.transient = transient
         self.type = type(cause).__name__ if cause else ""
         self.file, self.line = place(cause) if cause else ("", 0)
+        self.node = ""
+        """Path of the operator that failed."""
+        self.record: Any = None
+        """The `ModelRecord` of what was traced before; None while the capture goes on."""
+
+    @classmethod
+    def of(cls, failure: Failure, record: Any) -> CaptureError:
+        """Return the error for a failure that a record holds.
+
+        Args:
+            failure: what went wrong.
+            record: the partial record.
+        """
+        place_ = f" ({failure.file}:{failure.line})" if failure.file else ""
+        message = f"{failure.type}: {failure.message}{place_}"
+        error = cls(cast("Stage", failure.stage), message, transient=failure.transient)
+        error.type, error.file, error.line = failure.type, failure.file, failure.line
+        error.node, error.record = failure.node, record
+        return error
 
 
 def place(error: BaseException) -> tuple[str, int]:

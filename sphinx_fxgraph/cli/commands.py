@@ -156,7 +156,7 @@ def _diff(options: argparse.Namespace) -> int:
     try:
         records = [_kept(text) for text in texts]
         specs = [None if record else spec_of(text, options) for text, record in zip(texts, records, strict=True)]
-    except (revisions.KeptError, SpecError) as error:
+    except (revisions.RecordFileError, SpecError) as error:
         print(f"sphinx-fxgraph diff: error: {error}", file=sys.stderr)
         return 2
     asked = next((record.spec for record in records if record), {})
@@ -180,7 +180,7 @@ def _kept(text: str) -> Record | None:
     if Path(text).is_file():
         return revisions.from_file(text)
     if text.endswith(".json") and ":" not in text:
-        raise revisions.KeptError(f"there is no file {text}")
+        raise revisions.RecordFileError(f"there is no file {text}")
     return revisions.at_revision(text, Path.cwd())
 
 

@@ -57,7 +57,7 @@ class Kept:
             folder: of the docs.
 
         Raises:
-            kept.KeptError: there is none.
+            kept.RecordFileError: there is none.
         """
         if self.is_file:
             return revisions.from_file(folder / self.text)
@@ -65,7 +65,7 @@ class Kept:
         if record is None:
             record = store.record(self)
             if record is None:
-                raise revisions.KeptError(
+                raise revisions.RecordFileError(
                     f"{self.text}: neither git knows the revision here, nor has the cache its record"
                 )
             return record

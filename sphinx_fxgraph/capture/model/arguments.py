@@ -10,9 +10,11 @@ from typing import Any
 
 import torch
 from torch import fx, nn
+from torch.utils._pytree import tree_map
 
 from sphinx_fxgraph.capture import pytree
 from sphinx_fxgraph.capture.trace import leaves
+from sphinx_fxgraph.dtypes import DTYPES
 
 
 class ArgumentError(TypeError):
@@ -98,3 +100,37 @@ def copied(value: Any) -> Any:
         return copy.deepcopy(value)
     except Exception:  # noqa: BLE001 - an object of the model's own that cannot be copied
         return value
+
+
+def positional(args: Any) -> tuple[Any, ...]:
+    """Return positional arguments as a tuple; a single tensor is one argument.
+
+    Raises:
+        TypeError: ``args`` is neither a tuple, a list nor a tensor.
+    """
+    if isinstance(args, torch.Tensor):
+        return (args,)
+    if isinstance(args, tuple | list):
+        return tuple(args)
+    name = type(args).__name__
+    raise TypeError(f"args: write a tuple of the positional arguments or a single tensor, not one {name}")
+
+
+def cast_copies(
+    dtype: str, model: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[nn.Module, Sequence[Any], Mapping[str, Any]]:
+    """Return copies of a model and its arguments in another floating dtype.
+
+    Args:
+        dtype: torch's abbreviation, ``bf16``.
+        model: the model, which is left as it was.
+        args: the positional arguments; integers and bools keep their dtype.
+        kwargs: the keyword arguments.
+    """
+    to = getattr(torch, DTYPES[dtype])
+
+    def cast(value: Any) -> Any:
+        return value.to(to) if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+
+    args, kwargs = tree_map(cast, (tuple(args), dict(kwargs)))
+    return copy.deepcopy(model).to(to), args, kwargs

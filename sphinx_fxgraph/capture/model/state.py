@@ -54,22 +54,32 @@ def seed(number: int) -> None:
         numpy.random.seed(number)
 
 
-_running = threading.Lock()
+class _Running:
+    """The capture that runs, if any."""
+
+    lock = threading.Lock()
+    owner = 0
+    """The thread that it runs in; 0 for none."""
+
+
+_running = _Running()
 
 
 @contextlib.contextmanager
 def alone() -> Iterator[None]:
-    """While a model is captured torch behaves otherwise, so there is one capture at a time.
+    """Let one capture run at a time, since torch is patched while it runs; captures of other threads wait.
 
     Raises:
-        CaptureError: another one is running, perhaps this model is just being captured.
+        CaptureError: the capture was started by the code of a model that is being captured.
     """
-    if not _running.acquire(blocking=False):
-        raise CaptureError("trace", "another capture is running in this process")
-    try:
-        yield
-    finally:
-        _running.release()
+    if _running.owner == threading.get_ident():
+        raise CaptureError("trace", "a model that is being captured cannot capture another one")
+    with _running.lock:
+        _running.owner = threading.get_ident()
+        try:
+            yield
+        finally:
+            _running.owner = 0
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sphinx_fxgraph.record.header import Failure
-from sphinx_fxgraph.cache.revisions import KeptError
+from sphinx_fxgraph.cache.revisions import RecordFileError
 from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.spec.spec import GraphSpec
 from sphinx_fxgraph.sphinxext.comparison import Compared, Comparison, Kept
@@ -46,7 +46,7 @@ def _side(run: Run, side: GraphSpec | Kept, asked: DiffUse, folder: Path) -> Rec
     run.specs[side.id] = side
     try:
         return side.record(run.store, folder)
-    except KeptError as error:
+    except RecordFileError as error:
         warn(str(error), "cache", asked.location)
         return Record(spec={}, tracer="", failure=Failure("cache", "", str(error)))
 
