@@ -186,7 +186,7 @@ _LOOKS: dict[str, dict[str, object]] = {
     "fxg-edge": {"fill": "none", "stroke": LIGHT.edge, "stroke_width": 1.3},
     "fxg-rail": {"stroke_width": 1},
     "fxg-dots": {"fill": "none", "stroke": LIGHT.edge, "stroke_width": 4, "stroke_linecap": "round"},
-    "fxg-outline": {"fill": LIGHT.paper},
+    "fxg-back": {"fill": LIGHT.paper},
     "fxg-right": {"text_anchor": "end"},
     "fxg-chip": {"fill": LIGHT.paper, "stroke": LIGHT.weak},
     "fxg-count": _font(labels.KIND_SIZE, _SANS, fill=LIGHT.strokes["matmul"], font_weight="bold"),

@@ -208,7 +208,7 @@ class Writer:
             place = f"translate({number(drawn.x)} {number(drawn.y)})"
             size = {"width": float(drawn.label.width), "height": float(drawn.label.height), "rx": 7}
             yield tag("g", **self.style("fxg-rows"), transform=place)
-            yield tag("rect", **self.style("fxg-outline"), **size) + "</rect>"
+            yield tag("rect", **self.style("fxg-back"), **size) + "</rect>"
             for row in drawn.rows:
                 yield from self.row(row, first=row is drawn.rows[0], last=row is drawn.rows[-1])
             yield "</g>"

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from sphinx_fxgraph.options import ViewOptions
 from sphinx_fxgraph.record.model import Body, Node, Record, TensorMeta, Value
-from sphinx_fxgraph.view import clusters, nontensor, repeats, rows, side_inputs
+from sphinx_fxgraph.view import clusters, dead_ends, nontensor, repeats, rows, side_inputs
 from sphinx_fxgraph.view.expansion import Key, opened
 from sphinx_fxgraph.view.level import BOUNDARY, Box, Edge, Level, Port
 from sphinx_fxgraph.view.main_path import with_spine
@@ -52,7 +52,8 @@ def _closed(level: Level) -> Iterator[str]:
 
 def simplified(record: Record, look: ViewOptions) -> Shown:
     """The record as ``look`` shows it."""
-    shown = nontensor.simplify(Shown(record), look.nontensor)
+    shown = dead_ends.prune(Shown(record), look.nontensor)
+    shown = nontensor.simplify(shown, look.nontensor)
     if look.fold != "off":
         shown = repeats.fold(shown, loose=look.fold == "loose")
     if look.rows == "auto":

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
-from sphinx_fxgraph.record.model import Body, Node, Record, Value
+from sphinx_fxgraph.record.model import Body, Node, Value
 from sphinx_fxgraph.view.simplified import Shown
 
 MOST_SHOWN = 4
@@ -20,20 +20,16 @@ def simplify(shown: Shown, mode: str) -> Shown:
     """Take them out of every body as ``mode`` (see `ViewOptions.nontensor`) says."""
     if mode == "show":
         return shown
-    record, chips, bodies, gone = shown.record, dict(shown.chips), {}, {}
+    record, chips, bodies = shown.record, dict(shown.chips), {}
     for name, body in record.bodies.items():
         removable = _removable(body)
         if mode == "auto" and len(removable) <= MOST_SHOWN:
             removable = {}
         bodies[name] = _without(body, removable)
-        gone[name] = len(removable)
         for node in body.nodes:
             if mode != "hide" and node.name not in removable and (chip := _chip(node, removable)):
                 chips[name, node.name] = (*chips.get((name, node.name), ()), chip)
-    hidden = sum(gone.values()) and _runs(record, record.root, gone)
-    return dataclasses.replace(
-        shown, record=dataclasses.replace(record, bodies=bodies), chips=chips, hidden=shown.hidden + hidden
-    )
+    return dataclasses.replace(shown, record=dataclasses.replace(record, bodies=bodies), chips=chips)
 
 
 def _removable(body: Body) -> dict[str, Node]:
@@ -75,15 +71,3 @@ def _chip(node: Node, removed: Mapping[str, Node]) -> str:
         todo += more
     names = list(kinds)[::-1]
     return " ".join(names[:2]) + ("…" if len(names) > 2 else "") if seen else ""
-
-
-def _runs(record: Record, name: str, counts: Mapping[str, int]) -> int:
-    """The sum of ``counts`` over all bodies as often as they run."""
-    known: dict[str, int] = {}
-
-    def total(name: str) -> int:
-        if name not in known:
-            known[name] = counts[name] + sum(total(node.body) for node in record.bodies[name].nodes if node.body)
-        return known[name]
-
-    return total(name)

@@ -43,4 +43,17 @@ class Shown:
     rows: Mapping[tuple[str, str], tuple[Node, ...]] = field(default_factory=dict)
     """The operators that a node of opcode `ROWS` stands for."""
     hidden: int = 0
-    """How many operators are not drawn at all, counted as often as they run."""
+    """How many operators lead to no result and are left out, counted as often as they run."""
+
+
+def times_run(record: Record, counts: Mapping[str, int]) -> int:
+    """Return the sum of ``counts``, which are by body, over all bodies as often as they run."""
+    known: dict[str, int] = {}
+
+    def total(name: str) -> int:
+        if name not in known:
+            inside = (total(node.body) for node in record.bodies[name].nodes if node.body)
+            known[name] = counts.get(name, 0) + sum(inside)
+        return known[name]
+
+    return total(record.root)
