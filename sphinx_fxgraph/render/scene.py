@@ -21,7 +21,7 @@ from sphinx_fxgraph.record.model import Record, join
 from sphinx_fxgraph.view import labels
 from sphinx_fxgraph.view.labels import STACK, Label
 from sphinx_fxgraph.view.level import BOUNDARY, Box, Level
-from sphinx_fxgraph.view.levels import closed_levels, root_level
+from sphinx_fxgraph.view.levels import overview
 from sphinx_fxgraph.view.simplified import GROUP
 
 _TITLE = 24.0
@@ -106,8 +106,9 @@ class Composer:
         self.layouts = layouts
         self.flip = look.direction == "LR"
         self.pads = _PADS[look.direction]
-        self.root = root_level(record, look)
-        self.closed = closed_levels(record, look) if inside else {}
+        view = overview(record, look)
+        self.root = view.root
+        self.closed = view.closed_levels() if inside else {}
         self.dots: dict[str, str] = {}
         self.asked: dict[str, tuple[Level, Sequence[Extent], Sequence[Point]]] = {}
         """What is laid out, by the digest of its DOT."""

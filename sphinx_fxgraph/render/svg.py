@@ -157,8 +157,8 @@ class Writer:
             ("fxg-triangle", "▾"),
             ("fxg-attr", labels.title(box.node)),
             ("fxg-kind", labels.sign(box.node) + box.node.kind),
-            ("fxg-count", labels.times(box.run)),
-            ("fxg-span", labels.chip(box.chips)),
+            ("fxg-count", labels.times(box)),
+            ("fxg-span", labels.remark(box)),
         ]
         yield self.text("fxg-title", frame.title, 16.5, *(part for part in parts if part[1]))
         if box.run:
@@ -235,17 +235,19 @@ class Writer:
         parts = [
             ("fxg-triangle", "▸" if label.closed else ""),
             ("fxg-kind", label.kind),
-            ("fxg-detail", label.detail),
             ("fxg-count", label.count),
+            ("fxg-detail", label.detail),
         ]
         head = self.text("fxg-head", middle, 16, *(part for part in parts if part[1]))
         yield head if label.name or label.closed else self.linked(drawn, head)
         y = 16.0
-        for style, text in (("fxg-name", label.name), ("fxg-shape", label.shape)):
-            if text:
-                y += labels.LINE
-                said = self.text(style, middle, y, ("", text))
-                yield self.linked(drawn, said) if style == "fxg-name" and not label.closed else said
+        if label.name:
+            y += labels.LINE
+            said = self.text("fxg-name", middle + label.name_middle, y, ("", label.name))
+            yield said if label.closed else self.linked(drawn, said)
+        if label.shape:
+            y += labels.LINE if label.shape_below else 0
+            yield self.text("fxg-shape", middle + label.shape_middle, y, ("", label.shape))
         if label.chips:
             yield from self.chip(label.chips, middle, y + 5)
         yield from self.badge(drawn.box, drawn.path, label.width)

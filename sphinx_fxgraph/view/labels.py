@@ -13,6 +13,7 @@ from sphinx_fxgraph.record.model import Node, TensorMeta
 from sphinx_fxgraph.text import fonts
 from sphinx_fxgraph.text.shapes import format_shape
 from sphinx_fxgraph.view.categories import category
+from sphinx_fxgraph.view.contents import WRAPPERS
 from sphinx_fxgraph.view.level import Box
 from sphinx_fxgraph.view.simplified import GROUP, Run
 
@@ -30,6 +31,10 @@ ROW, THIN_ROW = 19.0, 16.0
 ROW_GAP = 16.0
 """Between what stands at the left and at the right of a row, at least."""
 _MOST_CHARACTERS = 36
+NAME_GAP = 10.0
+"""Between a name and a shape on one line."""
+_TOGETHER = 160.0
+"""Width up to which they share a line."""
 _ROW_CHARACTERS = 24
 _THIN_DETAIL = 16
 _MOST_CHIPS = 3
@@ -59,6 +64,9 @@ class Label:
     """The labels of the rows of a box of rows, which has no other text."""
     shape_below: bool = True
     """Whether the shape has a line of its own."""
+    name_middle: float = 0.0
+    shape_middle: float = 0.0
+    """How far the middles of name and shape lie from the box's, where they share a line."""
     thin: bool = False
     """Whether it is a row of an operator that only rearranges its input."""
 
@@ -69,19 +77,20 @@ def label(box: Box) -> Label:
         return _rows_label(box)
     node, closed = box.node, bool(box.node.body)
     kind, name = _names(node)
+    if closed and node.kind in WRAPPERS and box.contents:
+        kind, details = box.contents, [] if "→" in box.contents else [box.change]
+    else:
+        details = [node.detail, box.contents, box.stage.difference if box.stage else "", box.change]
     kind, name = sign(node) + fonts.shorten(kind, _MOST_CHARACTERS), fonts.shorten(name, _MOST_CHARACTERS)
-    detail, count = fonts.shorten(node.detail, _MOST_CHARACTERS), times(box.run)
+    detail, count = fonts.shorten(", ".join(filter(None, details)), _MOST_CHARACTERS), times(box)
     if box.run:
         name = span(node, box.run)
     said, chips = shape(box.tensors), chip(box.chips)
-    inner = max(
-        first_line(kind, detail, count) + (14 if closed else 0),
-        fonts.mono(name, NAME_SIZE),
-        fonts.sans(said, SHAPE_SIZE),
-        chip_width(chips),
-        44,
-    )
-    more_lines = bool(name) + bool(said)
+    head, below = first_line(kind, detail, count) + (14 if closed else 0), _below(name, said)
+    together = bool(name and said) and below <= max(head, _TOGETHER)
+    lines = (below,) if together else (fonts.mono(name, NAME_SIZE), fonts.sans(said, SHAPE_SIZE))
+    inner = max(head, *lines, chip_width(chips), 44)
+    more_lines = len([line for line in lines if line])
     return Label(
         kind=kind,
         detail=detail,
@@ -93,7 +102,15 @@ def label(box: Box) -> Label:
         height=22 + LINE * more_lines + (CHIP_HEIGHT + 2 if chips else 0),
         closed=closed,
         stacked=bool(box.run),
+        name_middle=-(below - fonts.mono(name, NAME_SIZE)) / 2 if together else 0.0,
+        shape_middle=(below - fonts.sans(said, SHAPE_SIZE)) / 2 if together else 0.0,
+        shape_below=not together,
     )
+
+
+def _below(name: str, said: str) -> float:
+    """Return the width of name and shape side by side."""
+    return fonts.mono(name, NAME_SIZE) + fonts.sans(said, SHAPE_SIZE) + (NAME_GAP if name and said else 0)
 
 
 def chip_width(text: str) -> float:
@@ -187,9 +204,10 @@ def sign(node: Node) -> str:
     return "".join(f"{SIGNS[mark]} " for mark in node.marks if mark in SIGNS)
 
 
-def times(run: Run | None) -> str:
-    """``×12``."""
-    return f"×{run.count}" if run else ""
+def times(box: Box) -> str:
+    """Return ``×12`` for what is drawn once for several."""
+    repeated = box.run or box.stage
+    return f"×{repeated.count}" if repeated else ""
 
 
 def span(node: Node, run: Run) -> str:
@@ -209,14 +227,19 @@ def title(node: Node) -> str:
     return node.name
 
 
+def remark(box: Box) -> str:
+    """Return what the title of a frame says at its end: side inputs, and whether others of its kind are closed."""
+    return " · ".join(filter(None, (chip(box.chips), "the others are closed" if box.example else "")))
+
+
 def title_width(box: Box) -> float:
     """Width of a frame's title: triangle, attribute, class, count and chips; below it the names of a run."""
     parts = [
         12.0,
         fonts.mono(title(box.node), NAME_SIZE),
         fonts.sans(sign(box.node) + box.node.kind, KIND_SIZE, bold=True),
-        fonts.sans(times(box.run), KIND_SIZE, bold=True),
-        fonts.mono(chip(box.chips), NAME_SIZE),
+        fonts.sans(times(box), KIND_SIZE, bold=True),
+        fonts.mono(remark(box), NAME_SIZE),
     ]
     second = fonts.mono(span(box.node, box.run), NAME_SIZE) if box.run else 0.0
     return max(sum(part + GAP for part in parts if part), second)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sphinx_fxgraph.record.model import Node, TensorMeta
-from sphinx_fxgraph.view.simplified import Run
+from sphinx_fxgraph.view.simplified import Run, Stage
 
 BOUNDARY = -1
 """Index of the level itself where an edge starts at one of its inputs or ends at one of its outputs."""
@@ -28,6 +28,13 @@ class Box:
     """How many operators it stands for, be it open or closed."""
     names: tuple[str, ...] = ()
     """Of all nodes of the record that it stands for: those of a run, those of a stretch of operators."""
+    stage: Stage | None = None
+    contents: str = ""
+    """What a closed module consists of, or which block it repeats."""
+    change: str = ""
+    """How a closed module changes channels and resolution."""
+    example: bool = False
+    """Whether it is open as the example of its kind, while the others are closed."""
     rows: tuple[Box, ...] = ()
     """The operators of a straight stretch that is drawn as one box, from top to bottom."""
 

@@ -8,38 +8,53 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from sphinx_fxgraph.options import ViewOptions
 from sphinx_fxgraph.record.model import Body, Node, Record, TensorMeta, Value
-from sphinx_fxgraph.view import clusters, dead_ends, nontensor, repeats, rows, side_inputs
-from sphinx_fxgraph.view.expansion import Key, opened
+from sphinx_fxgraph.view import (
+    clusters,
+    contents,
+    dead_ends,
+    expansion,
+    functions,
+    nontensor,
+    repeats,
+    rows,
+    side_inputs,
+    stages,
+)
+from sphinx_fxgraph.view.estimate import Estimator, Size
+from sphinx_fxgraph.view.expansion import Key, Trials
 from sphinx_fxgraph.view.level import BOUNDARY, Box, Edge, Level, Port
 from sphinx_fxgraph.view.main_path import with_spine
 from sphinx_fxgraph.view.simplified import GROUP, ROWS, Shown
 
 
 def root_level(record: Record, look: ViewOptions) -> Level:
-    """The level of the whole model as ``look`` shows it, with the levels of all open modules in it."""
-    shown = simplified(record, look)
-    return _Builder(shown, opened(shown, look)).level(shown.record.root, (), ())
+    """Return the level of the whole model as ``look`` shows it, with the levels of all open modules in it."""
+    return overview(record, look).root
 
 
-def closed_levels(record: Record, look: ViewOptions) -> dict[str, Level]:
-    """The levels that can still be opened: of every body that the picture of the whole model shows closed.
+@dataclass(frozen=True)
+class Overview:
+    """The default view of a model: the simplified graph, and the level of the whole model."""
 
-    In each of them everything is closed.
-    """
-    shown = simplified(record, look)
-    todo = list(_closed(_Builder(shown, opened(shown, look)).level(shown.record.root, (), ())))
-    builder = _Builder(shown, frozenset())
-    found: dict[str, Level] = {}
-    while todo:
-        name = todo.pop()
-        if name not in found:
-            found[name] = builder.level(name, (), [0] * len(shown.record.bodies[name].inputs))
-            todo += _closed(found[name])
-    return dict(sorted(found.items()))
+    shown: Shown
+    root: Level
+
+    def closed_levels(self) -> dict[str, Level]:
+        """Return the level of every body that the view shows closed, by name; everything in them is closed."""
+        builder = _Builder(self.shown)
+        todo = list(_closed(self.root))
+        found: dict[str, Level] = {}
+        while todo:
+            name = todo.pop()
+            if name not in found:
+                found[name] = builder.level(name, (), [0] * len(self.shown.record.bodies[name].inputs))
+                todo += _closed(found[name])
+        return dict(sorted(found.items()))
 
 
 def _closed(level: Level) -> Iterator[str]:
@@ -50,28 +65,87 @@ def _closed(level: Level) -> Iterator[str]:
             yield box.node.body
 
 
-def simplified(record: Record, look: ViewOptions) -> Shown:
-    """The record as ``look`` shows it."""
+def overview(record: Record, look: ViewOptions) -> Overview:
+    """Choose what the default view of a model shows.
+
+    The blocks of a stage are folded; where even that is too high, blocks of one class are, whatever their sizes.
+    """
+    if look.depth is not None:
+        shown = simplified(record, look)
+        return Overview(shown, _Builder(shown).root(expansion.asked(shown, look)))
+    estimator = Estimator(turned=look.direction == "LR")
+    pictures = [_Picture(record, look, estimator, across_sizes=across) for across in _STAGES[look.fold]]
+    ways = ((picture, tallest) for tallest in (expansion.HEIGHT, expansion.TALLEST) for picture in pictures)
+    picture = next((picture for picture, tallest in ways if expansion.fits(picture.closed, tallest)), pictures[-1])
+    trials = Trials(picture.shown, picture.size, picture.asked, picture.builder.body_weight)
+    trials.run()
+    return Overview(picture.shown, picture.builder.root(trials.opened, trials.examples))
+
+
+_STAGES: dict[str, tuple[bool | None, ...]] = {"auto": (False, True), "loose": (True,), "off": (None,)}
+"""By the option ``fold``: how the blocks of stages are folded, see `simplified`."""
+
+
+class _Picture:
+    """One way to simplify a model, and how large pictures of it are."""
+
+    def __init__(self, record: Record, look: ViewOptions, estimator: Estimator, *, across_sizes: bool | None) -> None:
+        self.shown = simplified(record, look, across_sizes=across_sizes)
+        self.builder = _Builder(self.shown)
+        self.estimator = estimator
+        self.asked = expansion.asked(self.shown, look)
+        self.closed = self.size(self.asked)
+
+    def size(self, opened: Collection[Key]) -> Size:
+        """Return the size of the picture with these calls open."""
+        return self.estimator.picture(self.builder.root(opened))
+
+
+def simplified(record: Record, look: ViewOptions, *, across_sizes: bool | None = None) -> Shown:
+    """Return the record as ``look`` shows it.
+
+    Args:
+        record: the model.
+        look: how it is shown.
+        across_sizes: whether blocks that follow each other are folded though their sizes differ; None folds equal
+            blocks only.
+    """
     shown = dead_ends.prune(Shown(record), look.nontensor)
     shown = nontensor.simplify(shown, look.nontensor)
+    if across_sizes is not None:
+        shown = functions.group_functions(shown)
     if look.fold != "off":
         shown = repeats.fold(shown, loose=look.fold == "loose")
+    if across_sizes is not None:
+        shown = stages.fold_stages(shown, across_sizes=across_sizes)
     if look.rows == "auto":
         shown = rows.join_rows(shown)
     return clusters.cluster(shown)
 
 
 class _Builder:
-    def __init__(self, shown: Shown, opened: frozenset[Key]) -> None:
+    """Builds levels; equal levels are one object, also of different pictures of one graph."""
+
+    def __init__(self, shown: Shown) -> None:
         self.shown = shown
         self.record = shown.record
-        self.opened = opened
+        self.opened: Collection[Key] = ()
+        self.examples: Collection[Key] = ()
         self.weights: dict[str, int] = {}
-        """How many operators run in a body."""
-        self.built: dict[tuple[str, tuple[Level | None, ...]], Level] = {}
+        self.built: dict[tuple[str, tuple[Level | None, ...], tuple[str, ...]], Level] = {}
+
+    def root(self, opened: Collection[Key], examples: Collection[Key] = ()) -> Level:
+        """Return the level of the whole model.
+
+        Args:
+            opened: the calls that are open.
+            examples: those of them whose like are closed.
+        """
+        self.opened, self.examples = opened, examples
+        return self.level(self.record.root, (), ())
 
     def level(self, name: str, key: Key, ages: Sequence[int]) -> Level:
-        """The level of body ``name``, called at ``key``; equal levels are one object.
+        """Return the level of body ``name``, called at ``key``.
 
         ``ages`` tells of each input how late its first caller made it.
         """
@@ -84,9 +158,14 @@ class _Builder:
                 inner.append(self.level(node.body, (*key, node.name), made))
             else:
                 inner.append(None)
-        built = (name, tuple(inner))
+        examples = tuple(node.name for node in body.nodes if (*key, node.name) in self.examples)
+        built = (name, tuple(inner), examples)
         if built not in self.built:
-            self.built[built] = self._build(name, inner, order, ages)
+            level = self._build(name, inner, order, ages)
+            boxes = tuple(
+                dataclasses.replace(box, example=True) if box.node.name in examples else box for box in level.boxes
+            )
+            self.built[built] = dataclasses.replace(level, boxes=boxes) if examples else level
         return self.built[built]
 
     def _build(self, name: str, inner: Sequence[Level | None], order: Mapping[str, int], ages: Sequence[int]) -> Level:
@@ -116,8 +195,23 @@ class _Builder:
             return Box(node, node.outputs, weight=len(members), names=names, rows=boxes)
         run = self.shown.runs.get((name, node.name))
         results = (run.tensors if run else ()) or self._results(body, node)
-        chips = self.shown.chips.get((name, node.name), ())
-        return Box(node, results, inner, run, chips, self._weight(name, node), tuple(self._names(name, node)))
+        said = change = ""
+        if node.body and inner is None:
+            is_wrapper = node.kind in contents.WRAPPERS
+            said = (contents.contents if is_wrapper else contents.repeated)(self.shown, node.body)
+            change = contents.change_of_call(self.shown, body, node, results)
+        return Box(
+            node,
+            results,
+            inner,
+            run,
+            self.shown.chips.get((name, node.name), ()),
+            self._weight(name, node),
+            tuple(self._names(name, node)),
+            stage=self.shown.stages.get((name, node.name)),
+            contents=said,
+            change=change,
+        )
 
     def _names(self, name: str, node: Node) -> Iterator[str]:
         """The nodes of the record that a node stands for."""
@@ -135,10 +229,13 @@ class _Builder:
         if node.op == ROWS:
             return len(self.shown.rows[name, node.name])
         run = self.shown.runs.get((name, node.name))
-        if node.body and node.body not in self.weights:
-            inside = self.record.bodies[node.body].nodes
-            self.weights[node.body] = sum(self._weight(node.body, inner) for inner in inside)
-        return (self.weights[node.body] if node.body else 1) * (run.count if run else 1)
+        return (self.body_weight(node.body) if node.body else 1) * (run.count if run else 1)
+
+    def body_weight(self, name: str) -> int:
+        """Return how many operators run in a body."""
+        if name not in self.weights:
+            self.weights[name] = sum(self._weight(name, inner) for inner in self.record.bodies[name].nodes)
+        return self.weights[name]
 
     def _results(self, body: Body, node: Node) -> tuple[TensorMeta, ...]:
         if not node.body:

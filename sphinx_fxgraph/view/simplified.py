@@ -34,6 +34,17 @@ class Run:
 
 
 @dataclass(frozen=True)
+class Stage:
+    """Neighbouring blocks of one class that are drawn as one box, which opens to them."""
+
+    count: int
+    last: str
+    """Name of the last block."""
+    difference: str = ""
+    """How the first block differs from the others."""
+
+
+@dataclass(frozen=True)
 class Shown:
     """A simplified record, and what was simplified, by name of the body and the node."""
 
@@ -42,6 +53,8 @@ class Shown:
     chips: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
     rows: Mapping[tuple[str, str], tuple[Node, ...]] = field(default_factory=dict)
     """The operators that a node of opcode `ROWS` stands for."""
+    stages: Mapping[tuple[str, str], Stage] = field(default_factory=dict)
+    """Of the nodes of opcode `GROUP` that stand for the blocks of a stage."""
     hidden: int = 0
     """How many operators lead to no result and are left out, counted as often as they run."""
 
