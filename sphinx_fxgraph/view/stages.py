@@ -11,6 +11,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from sphinx_fxgraph.record.model import Body, Node, Record, TensorMeta, Value
 from sphinx_fxgraph.view.clusters import group, rewired, uses
 from sphinx_fxgraph.view.contents import WRAPPERS, last_name
+from sphinx_fxgraph.view.repeats import FEWEST
 from sphinx_fxgraph.view.simplified import Run, Shown, Stage
 
 
@@ -25,7 +26,11 @@ def fold_stages(shown: Shown, *, across_sizes: bool) -> Shown:
     for name in list(bodies):
         body = bodies[name]
         record = dataclasses.replace(shown.record, bodies=bodies)
-        members_of = [found for found in _stages(record, body, across_sizes=across_sizes) if len(found) < _calls(body)]
+        members_of = []
+        for members in _stages(record, body, across_sizes=across_sizes):
+            counts = [run.count if (run := runs.get((name, member.name))) else 1 for member in members]
+            if sum(counts) >= FEWEST and len(members) < _calls(body):
+                members_of.append(members)
         used = uses(body) if members_of else {}
         nodes = list(body.nodes)
         renamed: dict[Value, Value] = {}
