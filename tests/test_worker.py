@@ -55,19 +55,23 @@ def test_a_server_answers_each_request_and_a_single_capture_gives_the_same_bytes
 
     (tmp_path / "a").rename(tmp_path / "b")
     moved = {**request, "sys_path": [str(tmp_path / "b")], "folder": str(tmp_path / "b")}
-    result, output = tmp_path / "result", tmp_path / "output"
-    once = subprocess.run(
-        [*WORKER, "--once", str(result), str(output)],
-        input=json.dumps(moved),
-        stdout=subprocess.PIPE,
-        check=True,
-        encoding="utf-8",
-        env=environment(2),
-    )
-    assert result.read_text() == answers[0]["record"]
-    assert once.stdout == ""
-    assert output.read_text().startswith("imported\n{}built Net(")
-    record = Record.from_json(result.read_text())
+    with (tmp_path / "result").open("w+") as result, (tmp_path / "output").open("w+") as output:
+        subprocess.run(
+            [*WORKER, "--once", str(result.fileno())],
+            input=json.dumps(moved),
+            stdout=result,
+            stderr=output,
+            check=True,
+            encoding="utf-8",
+            env=environment(2),
+        )
+        result.seek(0)
+        output.seek(0)
+        _, _, once = result.read().partition("\n")
+        printed = output.read()
+    assert once == answers[0]["record"]
+    assert printed.startswith("imported\n{}built Net(")
+    record = Record.from_json(once)
     assert record.failure is None
     assert [source.file for source in record.sources] == ["noisy.py"]
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, cast
 
 import torch
 from torch import fx, nn
-from torch.nn.parameter import is_lazy
+from torch.nn.parameter import UninitializedBuffer, is_lazy
 from torch.utils._pytree import tree_leaves  # what torch.fx itself uses for nested values
 
 import sphinx_fxgraph
@@ -112,7 +112,8 @@ def _is_small(built: Built) -> bool:
 
     Numbers of the one times numbers of the other are more multiply-adds than nearly every model makes.
     """
-    parameters = sum(tensor.numel() for tensor in (*built.model.parameters(), *built.model.buffers()))
+    tensors = (*built.model.parameters(), *built.model.buffers())
+    parameters = sum(0 if is_lazy(tensor) else tensor.numel() for tensor in tensors)
     inputs = sum(tensor.numel() for tensor in tree_leaves(built.inputs()) if isinstance(tensor, torch.Tensor))
     return parameters <= _FEW and parameters * inputs <= _LITTLE_WORK
 
@@ -177,7 +178,7 @@ def capture_model(
     asked, tracer = options, options.tracer
     if spec is None and asked.dtype:
         model, args, kwargs = cast_copies(asked.dtype, model, args, kwargs)
-    if any(map(is_lazy, model.parameters())):
+    if any(map(is_lazy, (*model.parameters(), *model.buffers()))):
         with torch.random.fork_rng([]):
             model = _initialized(model, args, kwargs, asked)
     with alone(), _collected(), untouched(model), eagerly(), torch.no_grad():
@@ -257,8 +258,14 @@ def _is_meta(value: object) -> bool:
 
 
 def _initialized(model: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], spec: CaptureOptions) -> nn.Module:
-    """A copy of a model that makes its parameters when it is first called, called once."""
-    model = copy.deepcopy(model)
+    """Return a copy of a model that makes its parameters when it is first called, called once."""
+    # A lazy parameter can be copied, a lazy buffer, as of LazyBatchNorm2d, cannot (torch 2.13).
+    lazy = {
+        id(buffer): UninitializedBuffer(device=buffer.device)  # type: ignore[call-arg] # the stub lacks it
+        for buffer in model.buffers()
+        if is_lazy(buffer)
+    }
+    model = copy.deepcopy(model, lazy)
     run = getattr(model, spec.method) if spec.method else model
     with contextlib.suppress(Exception), torch.no_grad():  # the tracer will meet it again
         run(*map(copied, args), **{key: copied(value) for key, value in kwargs.items()})
@@ -346,10 +353,12 @@ def _failed(spec: GraphSpec, error: CaptureError) -> Record:
 
 def _files(error: BaseException) -> Iterable[str]:
     """The files that an exception and its causes went through."""
-    causes: list[BaseException] = [error]
-    while (cause := causes[-1].__cause__ or causes[-1].__context__) is not None:
-        causes.append(cause)
-    for each in causes:
+    causes: dict[int, BaseException] = {}
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in causes:  # an exception may be its own cause
+        causes[id(cause)] = cause
+        cause = cause.__cause__ or cause.__context__
+    for each in causes.values():
         if isinstance(each, SyntaxError) and each.filename:
             yield each.filename
         yield from (frame.filename for frame in traceback.extract_tb(each.__traceback__))

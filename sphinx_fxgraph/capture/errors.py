@@ -16,6 +16,7 @@ import sphinx_fxgraph
 from sphinx_fxgraph.cache.fingerprints import portable
 from sphinx_fxgraph.record.header import Failure
 from sphinx_fxgraph.spec.spec import CODE_FILE
+from sphinx_fxgraph.text.escape import one_line
 
 Stage = Literal["import", "build", "input", "trace", "probe", "limit"]
 
@@ -100,21 +101,48 @@ def _is_foreign(file: Path) -> bool:
 
 
 def said(error: BaseException) -> str:
-    """What an exception says, in one line; its class is told beside it."""
-    return cut(f"Python was told to exit with status {error}" if isinstance(error, SystemExit) else str(error))
+    """Return what an exception says, in one line; its class is told beside it."""
+    if isinstance(error, SystemExit):
+        hint = 'code that is run as a script belongs below if __name__ == "__main__":'
+        return cut(f"Python was told to exit with status {message_of(error) or 0}; {hint}")
+    if isinstance(error, KeyboardInterrupt):
+        return cut(f"the model's code raised KeyboardInterrupt {message_of(error)}")
+    return cut(message_of(error))
+
+
+def message_of(error: BaseException | None) -> str:
+    """Return the text of an exception, also of one that cannot say it."""
+    try:
+        return str(error)
+    except BaseException as another:  # noqa: BLE001 - its own code, which may raise anything
+        return f"an exception whose text raises {type(another).__name__}"
 
 
 def cut(text: str) -> str:
-    """A message in one line, and not more of it than a page can show."""
-    text = " ".join(text.split())
+    """Return a message in one line, and not more of it than a page can show."""
+    text = one_line(text)
     return text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 1] + "…"
+
+
+_caught: tuple[type[BaseException], ...] = (Exception, SystemExit)
+
+
+def by_model() -> tuple[type[BaseException], ...]:
+    """Return what counts as an exception of the model's code. Evaluated by ``except`` when something is raised."""
+    return _caught
+
+
+def catch_all() -> None:
+    """Count every exception as the model's: in a process of its own nobody presses Ctrl+C."""
+    global _caught
+    _caught = (BaseException,)
 
 
 def failed_call(stage: Stage, name: str, error: BaseException, function: Any = None) -> CaptureError:
     """The error for something of the model's that raised, ``function`` if it can be asked for its parameters."""
     if isinstance(error, CaptureError):
         return error
-    if isinstance(error, MemoryError) or "allocate memory" in str(error):
+    if isinstance(error, MemoryError) or "allocate memory" in message_of(error):
         message = f"{name} needs more memory than there is: {said(error)}"
         return CaptureError("limit", message, cause=error, transient=True)
     if isinstance(error, ModuleNotFoundError) and error.name:

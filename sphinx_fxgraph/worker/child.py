@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
 import importlib
 import json
 import os
+import re
 import sys
 import traceback
 from collections.abc import Mapping
@@ -20,7 +22,7 @@ from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.spec.parser import parse_target
 from sphinx_fxgraph.spec.spec import GraphSpec
 from sphinx_fxgraph.spec.syntax import Call
-from sphinx_fxgraph.worker import sandbox
+from sphinx_fxgraph.worker import exit_report, sandbox
 
 
 @dataclass(frozen=True)
@@ -34,10 +36,8 @@ class Request:
     seconds: float
     memory: int = 0
     """Bytes; 0 is no limit."""
-
-
-READY = "ready.json"
-"""Beside the result: the modules that a capture has imported and that the server may import, once for all to come."""
+    temporary: str = ""
+    """The folder for temporary files of the model's code."""
 
 
 def preload(*names: str) -> None:
@@ -47,27 +47,66 @@ def preload(*names: str) -> None:
             fingerprints.is_source(str(importlib.import_module(name).__file__))  # reads what is installed, once
 
 
-def capture(request: Request, result: Path, output: Path) -> NoReturn:
-    """Write the record to ``result``, and what the model's code prints to ``output``, and end this process."""
+def capture(request: Request, result: Slot, output: int) -> NoReturn:
+    """Capture in this process, and end it.
+
+    Args:
+        request: what to capture.
+        result: takes a line with the modules that the server may import once for all captures to come, and the record.
+        output: file descriptor that takes what the model's code prints.
+    """
     status = 1
     ready: list[str] = []
     try:
-        log = sandbox.enter(output, request.folder, request.sys_path, request.memory)
+        log = sandbox.enter(output, request.folder, request.sys_path, request.memory, request.temporary)
+        online = bool(request.spec.get("network"))
+        isolated = not online and sandbox.leave_network()
         preload()
-        refused = [] if request.spec.get("network") else sandbox.refuse_network()
+        refused = [] if online else sandbox.refuse_network()
         sandbox.limit_time(request.seconds, log)
-        record = _told(_record(request.spec, ready), refused)
-        if (
-            "torch._dynamo" in sys.modules
-        ):  # torch imports it with its first operator in Python; it takes as long as torch
+        record = _explained(_record(request.spec, ready), refused, isolated, log)
+        # torch imports it with its first operator in Python; it takes as long as torch
+        if "torch._dynamo" in sys.modules:
             ready.append("torch._dynamo")
-        result.with_name(READY).write_text(json.dumps(ready), encoding="utf-8")
-        result.write_text(record.to_json(), encoding="utf-8")
+        result.write(f"{json.dumps(ready)}\n{record.to_json()}".encode("utf-8", "replace"))
         status = 0
     except BaseException:  # noqa: BLE001 - a forked child must never go back into the server
-        traceback.print_exc()
+        with contextlib.suppress(BaseException):
+            traceback.print_exc()
     finally:
         os._exit(status)
+
+
+class Slot:
+    """A file that the server has open and this process writes to, also after the model's code closed all files.
+
+    Args:
+        descriptor: of this process.
+        server: of the process that reads it.
+        number: the descriptor there.
+    """
+
+    def __init__(self, descriptor: int, server: int, number: int) -> None:
+        self._descriptor = descriptor
+        self._path = Path(f"/proc/{server}/fd/{number}")
+        self._file = self._identity(descriptor)
+
+    @staticmethod
+    def _identity(descriptor: int) -> tuple[int, int]:
+        status = os.fstat(descriptor)
+        return status.st_dev, status.st_ino
+
+    def write(self, data: bytes) -> None:
+        """Let the file hold this and nothing else."""
+        try:
+            if self._identity(self._descriptor) != self._file:  # closed, and opened again for something else
+                raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+            with open(self._descriptor, "wb", closefd=False) as file:
+                file.seek(0)
+                file.truncate()
+                file.write(data)
+        except OSError:
+            self._path.write_bytes(data)
 
 
 def _ready(spec: GraphSpec) -> list[str]:
@@ -107,7 +146,7 @@ def _record(spec: Mapping[str, Any], ready: list[str]) -> Record:
         from sphinx_fxgraph.capture.capture import record_spec
         from sphinx_fxgraph.capture.dependencies.call_profiler import watch
         from sphinx_fxgraph.capture.dependencies.files import completed
-        from sphinx_fxgraph.capture.errors import place, said
+        from sphinx_fxgraph.capture.errors import catch_all, place, said
     except Exception as error:  # noqa: BLE001 - a torch whose libraries do not load raises anything
         message = f"torch cannot be imported: {error}"
         if isinstance(error, ModuleNotFoundError) and error.name == "torch":
@@ -117,6 +156,7 @@ def _record(spec: Mapping[str, Any], ready: list[str]) -> Record:
             )
         return failed(spec, Failure("import", type(error).__name__, message, transient=True))
     try:
+        catch_all()
         asked = GraphSpec.from_dict(spec)
         with watch() as watched:
             ready += _ready(asked)
@@ -127,14 +167,26 @@ def _record(spec: Mapping[str, Any], ready: list[str]) -> Record:
         return failed(spec, Failure("trace", type(error).__name__, said(error), *place(error), transient=True))
 
 
-def _told(record: Record, refused: list[str]) -> Record:
-    """The record; a failure says that there was no network or no memory, where the code in between did not."""
+_NO_NETWORK = re.compile("network is unreachable|name resolution|could not resolve|connection refused", re.IGNORECASE)
+
+
+def _explained(record: Record, refused: list[str], isolated: bool, log: int) -> Record:
+    """Return the record; its failure says that there was no network or memory, or what was printed before an exit.
+
+    Args:
+        record: what was captured.
+        refused: connections that were tried.
+        isolated: whether other programs had no network either.
+        log: file descriptor of what the model's code printed.
+    """
     failure = record.failure
     if failure is None:
         return record
-    if refused:
+    if refused or (isolated and _NO_NETWORK.search(failure.message)):
         message = failure.message if sandbox.REMEDY in failure.message else f"{failure.message} ({sandbox.REMEDY})"
         failure = dataclasses.replace(failure, message=message, transient=True)
     elif failure.lacks_memory:
         failure = dataclasses.replace(failure, stage="limit", transient=True)
+    elif failure.type == "SystemExit" and (words := exit_report.last_words(exit_report.tail(log))):
+        failure = dataclasses.replace(failure, message=f"{failure.message}; it wrote: {words}")
     return dataclasses.replace(record, failure=failure)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import sys
@@ -9,6 +10,7 @@ from collections.abc import Sequence
 
 from sphinx_fxgraph.cache.fingerprints import portable
 from sphinx_fxgraph.record.header import Failure
+from sphinx_fxgraph.text.escape import one_line
 
 _TRACEBACK = re.compile(r"^(Timeout \(\d+:\d+:\d+|Fatal Python error: |Windows fatal exception: )", re.MULTILINE)
 """How faulthandler begins."""
@@ -25,7 +27,7 @@ def ended(status: int | None, output: str, seconds: float, sys_path: Sequence[st
     """
     header = _TRACEBACK.search(output)
     place = _place(output[header.end() :], sys_path) if header else ("", 0)
-    words = _words(output[: header.start()] if header else output)
+    words = last_words(output[: header.start()] if header else output)
     if status is None or (status == 1 and header and header[0].startswith("Timeout")):
         kind, message, words = "timeout", f"no result within {seconds:g} s (:timeout: sets the limit)", ""
     elif status < 0:
@@ -38,6 +40,21 @@ def ended(status: int | None, output: str, seconds: float, sys_path: Sequence[st
     if words:
         message += f"; it wrote: {words}"
     return Failure("limit", kind, message, *place, transient=True)
+
+
+def tail(descriptor: int, most: int = 1 << 18) -> str:
+    """Return the end of what a process has written to a file."""
+    size = os.fstat(descriptor).st_size
+    data = os.pread(descriptor, most, max(0, size - most)) if hasattr(os, "pread") else _end_of(descriptor, size, most)
+    return data.decode(errors="replace").replace("\0", "")
+
+
+def _end_of(descriptor: int, size: int, most: int) -> bytes:
+    at = os.lseek(descriptor, 0, os.SEEK_CUR)
+    os.lseek(descriptor, max(0, size - most), os.SEEK_SET)
+    data = os.read(descriptor, most)
+    os.lseek(descriptor, at, os.SEEK_SET)
+    return data
 
 
 def signal_name(number: int) -> str:
@@ -57,8 +74,8 @@ def _place(traceback: str, sys_path: Sequence[str]) -> tuple[str, int]:
     return next(iter(own or places), ("", 0))
 
 
-def _words(text: str) -> str:
-    """The last words, without what differs from machine to machine."""
-    text = " ".join(" ".join(text.strip().split("\n")[-4:]).split())[-300:]
+def last_words(text: str) -> str:
+    """Return the last words of an output, without what differs from machine to machine."""
+    text = one_line("\n".join(text.strip().split("\n")[-4:]))[-300:]
     text = re.sub(r"(?<![\w.])(?:[A-Za-z]:)?[/\\](?:[^\s:\"'/\\]+[/\\])+", "", text)  # folders
     return re.sub(r"\b0x[0-9a-fA-F]+", "0x…", text)

@@ -16,20 +16,25 @@ from sphinx_fxgraph.cache.fingerprints import depends_on
 from sphinx_fxgraph.worker import sandbox
 
 
-def listed(request: Mapping[str, Any], result: Path, output: Path) -> NoReturn:
+def listed(request: Mapping[str, Any], result: int, output: int) -> NoReturn:
     """Call what the request names, write what it gives to ``result`` as JSON, and end this process.
 
     Args:
         request: ``callable`` as ``module:name``, ``sys_path``, ``folder`` and ``seconds``.
-        result: gets ``models`` with ``sources``, ``folders`` and ``distributions``, or an ``error``.
-        output: takes what the code prints.
+        result: file descriptor; gets ``models`` with ``sources``, ``folders`` and ``distributions``, or an ``error``.
+        output: file descriptor; takes what the code prints.
     """
     status = 1
     try:
-        log = sandbox.enter(output, request["folder"], request["sys_path"], 0)
+        log = sandbox.enter(output, request["folder"], request["sys_path"])
+        sandbox.adopt_orphans()
+        sandbox.leave_network()
         sandbox.refuse_network()
         sandbox.limit_time(request["seconds"], log)
-        result.write_text(json.dumps(_answer(request["callable"])), encoding="utf-8")
+        answer = json.dumps(_answer(request["callable"])).encode()
+        sandbox.end_children()
+        with open(result, "wb") as file:
+            file.write(answer)
         status = 0
     except BaseException:  # noqa: BLE001 - told by the exit status and the output
         traceback.print_exc()

@@ -4,7 +4,8 @@
 JSON on standard input; the answer is a line of JSON on standard output. The server itself runs no operator: a child
 would hang in OpenMP, whose threads do not survive a fork. Closing its input ends it, and the capture under way.
 
-With ``--once RESULT OUTPUT`` it makes one capture, in this process; with ``--list`` it calls a zoo's registry.
+With ``--once`` it makes one capture, in this process; with ``--list`` it calls a zoo's registry. Requests, results and
+output travel through descriptors: no file has a name, so none is left when processes are killed.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Protocol, cast
 
 from sphinx_fxgraph.record.header import Failure
 from sphinx_fxgraph.worker import child, exit_report, listing, sandbox
@@ -53,15 +55,21 @@ def command(python: str) -> list[str]:
 
 def main(arguments: list[str]) -> None:
     """Serve until standard input is closed, or make one capture, or call one registry."""
+    sandbox.die_with_parent()
     if arguments[:1] == ["--list"]:
-        listing.listed(json.loads(sys.stdin.buffer.read()), Path(arguments[1]), Path(arguments[2]))
+        listing.listed(json.loads(sys.stdin.buffer.read()), os.dup(1), os.dup(2))
     if arguments[:1] == ["--once"]:
-        child.capture(Request(**json.loads(sys.stdin.buffer.read())), Path(arguments[1]), Path(arguments[2]))
+        request = Request(**json.loads(sys.stdin.buffer.read()))
+        result = os.dup(1)
+        child.capture(request, child.Slot(result, os.getppid(), int(arguments[1])), os.dup(2))
     with os.fdopen(os.dup(0), "rb") as requests, os.fdopen(os.dup(1), "wb") as answers:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         os.dup2(2, 1)  # what an import prints is no answer
-        with tempfile.TemporaryDirectory(prefix="fxgraph-", ignore_cleanup_errors=True) as folder:
-            _Server(requests, answers, Path(folder)).run()
+        if sys.platform != "win32":
+            signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that temporary folders are removed
+        sandbox.adopt_orphans()
+        with contextlib.suppress(BrokenPipeError):  # whoever asked is no more
+            _Server(requests, answers).run()
 
 
 class _Process(Protocol):
@@ -90,9 +98,8 @@ class _HungError(Exception):
 
 
 class _Server:
-    def __init__(self, requests: BinaryIO, answers: BinaryIO, folder: Path) -> None:
+    def __init__(self, requests: BinaryIO, answers: BinaryIO) -> None:
         self.requests, self.answers = requests, answers
-        self.result, self.output = folder / "record.json", folder / "output"
         self.ready: dict[str, bool] = {}
         """What children have imported, and whether this process has yet to do so."""
         self.path: tuple[str, ...] | None = None
@@ -115,9 +122,12 @@ class _Server:
             self.answers.flush()
 
     def _preload(self, *names: str) -> None:
+        """Import what every capture needs; meanwhile nothing is read, and the kernel watches the parent."""
         if _FORKS:
+            sandbox.die_with_parent()
             child.preload(*names)
             gc.freeze()  # children share the memory of what they do not touch
+            sandbox.die_with_parent(False)
 
     def _share(self, request: Request) -> None:
         """Import for all children to come what one of them has imported, and ended well."""
@@ -137,38 +147,57 @@ class _Server:
         return self.path is None or (self.path == request.sys_path and not request.spec.get("network"))
 
     def capture(self, request: Request) -> str:
-        """The record's JSON, whatever becomes of the child."""
-        try:
+        """Return the record's JSON, whatever becomes of the child."""
+        with contextlib.ExitStack() as files:
             try:
-                forks = self.forks and self._is_alike(request)
-                status = self._wait(self._fork(request) if forks else self._fresh(request), request)
-            except _HungError:
-                status = self._wait(self._fresh(request), request)
-            if status == 0 and self.result.exists():
-                names = json.loads(self.result.with_name(child.READY).read_text(encoding="utf-8"))
-                self.ready = dict.fromkeys((name for name in names if name not in sys.modules), True) | self.ready
-                return self.result.read_text(encoding="utf-8")
-            output = self.output.read_text(encoding="utf-8", errors="replace") if self.output.exists() else ""
-            failure = exit_report.ended(status, output, request.seconds, request.sys_path)
-        except OSError as error:  # no memory to fork, no room for temporary files
-            message = f"no process for the capture: {error.strerror or error}"
-            failure = Failure("limit", type(error).__name__, message, transient=True)
+                folder = files.enter_context(_temporary_folder())
+                request = dataclasses.replace(request, temporary=folder)
+                result, output = (files.enter_context(_open_file(name)) for name in ("result", "output"))
+                start = time.monotonic()
+                try:
+                    forks = self.forks and self._is_alike(request)
+                    run = self._fork if forks else self._fresh
+                    status = self._wait(run(request, result, output), request, output)
+                except _HungError:
+                    start = time.monotonic()
+                    status = self._wait(self._fresh(request, result, output), request, output)
+                if status == 0 and (size := os.fstat(result.fileno()).st_size):
+                    if size > _LARGEST:
+                        raise OSError(f"the record has {size >> 20} MB")
+                    result.seek(0)
+                    names = json.loads(result.readline())
+                    self.ready = dict.fromkeys((name for name in names if name not in sys.modules), True) | self.ready
+                    return result.read().decode("utf-8", "replace")
+                if status == 1 and time.monotonic() - start >= request.seconds:
+                    status = None  # the limit within the child, which may have had no file left to say so
+                failure = exit_report.ended(
+                    status, exit_report.tail(output.fileno()), request.seconds, request.sys_path
+                )
+            except (OSError, ValueError) as error:  # no memory to fork, no room for files, no record in the file
+                message = f"no process for the capture: {getattr(error, 'strerror', None) or error}"
+                failure = Failure("limit", type(error).__name__, message, transient=True)
         return child.failed(request.spec, failure).to_json()
 
-    def _fork(self, request: Request) -> _Process:
-        self.result.unlink(missing_ok=True)
+    def _fork(self, request: Request, result: BinaryIO, output: BinaryIO) -> _Process:
+        server = os.getpid()
         pid = os.fork()
         if not pid:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
             self.requests.close()
             self.answers.close()
-            child.capture(request, self.result, self.output)
+            slot = child.Slot(result.fileno(), server, result.fileno())
+            child.capture(request, slot, output.fileno())
         return _Forked(pid)
 
-    def _fresh(self, request: Request) -> _Process:
-        self.result.unlink(missing_ok=True)
+    def _fresh(self, request: Request, result: BinaryIO, output: BinaryIO) -> _Process:
+        for file in (result, output):
+            file.seek(0)
+            file.truncate()
         process = subprocess.Popen(
-            [*command(sys.executable), "--once", str(self.result), str(self.output)],
+            [*command(sys.executable), "--once", str(result.fileno())],
             stdin=subprocess.PIPE,
+            stdout=result,
+            stderr=output,
             start_new_session=True,
         )
         assert process.stdin is not None
@@ -176,7 +205,7 @@ class _Server:
             process.stdin.write(json.dumps(dataclasses.asdict(request)).encode())
         return process
 
-    def _wait(self, process: _Process, request: Request) -> int | None:
+    def _wait(self, process: _Process, request: Request, output: BinaryIO) -> int | None:
         """The exit status; None for a child that did not end itself in time.
 
         Raises:
@@ -191,6 +220,7 @@ class _Server:
             while process.poll() is None and now < end:
                 if self._abandoned(0.01):
                     raise SystemExit
+                _bound(output)
                 now = time.monotonic()
                 if forked and (done := _work(process.pid)) != work:
                     work, since = done, now
@@ -220,7 +250,7 @@ def _work(pid: int) -> int:
 
 
 def _end(process: _Process) -> None:
-    """End a child, if it has not ended, and what it has left running."""
+    """End a child, if it has not ended, and what it has left running, also in sessions of their own."""
     if sys.platform != "win32":
         with contextlib.suppress(OSError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -228,6 +258,38 @@ def _end(process: _Process) -> None:
         with contextlib.suppress(OSError):
             os.kill(process.pid, getattr(signal, "SIGKILL", signal.SIGTERM))
         time.sleep(0.01)
+    sandbox.end_children()
+
+
+@contextlib.contextmanager
+def _temporary_folder() -> Iterator[str]:
+    """Give a folder for the temporary files of one capture; the name is empty where none can be made."""
+    try:
+        Path(tempfile.gettempdir()).mkdir(parents=True, exist_ok=True)  # a model may have removed it
+        folder = tempfile.TemporaryDirectory(prefix="fxgraph-", ignore_cleanup_errors=True)
+    except OSError:
+        yield ""
+        return
+    with folder as name:
+        yield name
+
+
+def _open_file(name: str) -> BinaryIO:
+    """Open a file that is in no folder: no capture can remove it, and it is gone with the processes that have it."""
+    if sys.platform == "linux" and hasattr(os, "memfd_create"):
+        return open(os.memfd_create(f"fxgraph-{name}"), "w+b")  # noqa: PTH123 - a descriptor, closed by the caller
+    return cast("BinaryIO", tempfile.TemporaryFile())
+
+
+_LARGEST = 1 << 28
+"""Bytes of a record."""
+_MOST_OUTPUT = 1 << 26
+"""Bytes of what a capture prints; of more, only the end is kept."""
+
+
+def _bound(output: BinaryIO) -> None:
+    if sys.platform != "win32" and os.fstat(output.fileno()).st_blocks * 512 > _MOST_OUTPUT:
+        os.ftruncate(output.fileno(), 0)
 
 
 if __name__ == "__main__":

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import tempfile
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +14,7 @@ import msgspec
 
 from sphinx_fxgraph.cache.fingerprints import SourceFinder
 from sphinx_fxgraph.record.header import Head, Source
+from sphinx_fxgraph.text.escape import one_line
 from sphinx_fxgraph.worker import programs
 
 
@@ -79,26 +78,17 @@ def call(registry: str, *, python: str, sys_path: Sequence[str], folder: str, se
     from sphinx_fxgraph.worker.process import STARTUP, command  # only where something is called
 
     request = {"callable": registry, "sys_path": list(sys_path), "folder": folder, "seconds": seconds}
-    with tempfile.TemporaryDirectory(prefix="fxgraph-", ignore_cleanup_errors=True) as place:
-        result, output = Path(place, "models.json"), Path(place, "output")
-        try:
-            run = programs.run(
-                [*command(python), "--list", os.fspath(result), os.fspath(output)],
-                json.dumps(request).encode(),
-                timeout=seconds + STARTUP,
-            )
-        except programs.ProgramError as error:
-            raise RegistryError(f"{registry}: no list: it {error}") from None
-        except OSError as error:
-            raise RegistryError(f"{registry}: the interpreter does not start: {error.strerror or error}") from None
-        if run.status or not result.exists():
-            said = (
-                output.read_text(encoding="utf-8", errors="replace")
-                if output.exists()
-                else run.errors.decode(errors="replace")
-            )
-            raise RegistryError(f"{registry}: no list: {(said.strip().splitlines() or ['it ended'])[-1]}")
-        answer = json.loads(result.read_text(encoding="utf-8"))
+    try:
+        run = programs.run([*command(python), "--list"], json.dumps(request).encode(), timeout=seconds + STARTUP)
+    except programs.ProgramError as error:
+        raise RegistryError(f"{registry}: no list: it {error}") from None
+    except OSError as error:
+        raise RegistryError(f"{registry}: the interpreter does not start: {error.strerror or error}") from None
+    try:
+        answer = json.loads(run.output)
+    except (ValueError, RecursionError):
+        lines = run.errors.decode(errors="replace").strip().splitlines() or [f"it ended with status {run.status}"]
+        raise RegistryError(f"{registry}: no list: {one_line(lines[-1], 300)}") from None
     if "error" in answer:
         raise RegistryError(f"{registry}: {answer['error']}")
     return Listing(**answer)

@@ -6,15 +6,24 @@ Everything here changes the whole process, so it is entered once, in a process t
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import faulthandler
 import os
+import signal
 import socket
+import struct
 import sys
+import tempfile
+import threading
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
 from sphinx_fxgraph.cache import fingerprints
+
+if sys.platform == "linux":
+    import fcntl
 
 REMEDY = (
     "a capture has no network: build the model without downloaded weights (weights=None, pretrained=False), "
@@ -26,14 +35,15 @@ class NetworkRefusedError(ConnectionRefusedError):
     """Something tried to reach the network. An OSError, so that what can do without goes on."""
 
 
-def enter(output: Path, folder: str, sys_path: Sequence[str], memory: int) -> int:
+def enter(output: int, folder: str, sys_path: Sequence[str], memory: int = 0, temporary: str = "") -> int:
     """Set up this process: its output into a file, its folder and import path, its share of the memory.
 
     Args:
-        output: takes standard output and standard error.
+        output: file descriptor that takes standard output and standard error.
         folder: becomes the current folder.
         sys_path: where modules are searched first.
         memory: bytes of data it may have; 0 is no limit.
+        temporary: the folder of its temporary files, which is removed afterwards; empty is that of the system.
 
     Returns:
         A file descriptor of the output that the model's code does not know.
@@ -41,7 +51,12 @@ def enter(output: Path, folder: str, sys_path: Sequence[str], memory: int) -> in
     if hasattr(os, "setsid"):
         with contextlib.suppress(OSError):  # it leads a session already
             os.setsid()
+    die_with_parent()
+    log = os.dup(output)
     _redirect(output)
+    if temporary:
+        os.environ.update(TMPDIR=temporary, TEMP=temporary, TMP=temporary)
+        tempfile.tempdir = None  # where the server's own temporary files are
     sys.path[:] = dict.fromkeys([*sys_path, *sys.path])
     fingerprints.look_again()
     with contextlib.suppress(OSError):
@@ -53,7 +68,6 @@ def enter(output: Path, folder: str, sys_path: Sequence[str], memory: int) -> in
             import resource
 
             resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
-    log = os.open(output, os.O_WRONLY | os.O_APPEND)
     faulthandler.enable(log)  # a crash is told with its place
     return log
 
@@ -63,7 +77,85 @@ def limit_time(seconds: float, log: int) -> None:
 
     A handler of SIGALRM in Python would wait for ever for a loop in C to return. This is a thread that needs nobody.
     """
-    faulthandler.dump_traceback_later(seconds, exit=True, file=log)
+    faulthandler.dump_traceback_later(min(seconds, threading.TIMEOUT_MAX), exit=True, file=log)
+
+
+# -- Linux: whatever a process has started can be found and ended
+
+_SET_PDEATHSIG, _SET_CHILD_SUBREAPER = 1, 36
+"""Of ``<linux/prctl.h>``."""
+
+
+def _prctl(option: int, value: int) -> None:
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(option, ctypes.c_ulong(value), 0, 0, 0)
+
+
+def die_with_parent(yes: bool = True) -> None:
+    """Let the kernel kill this process when the thread that started it ends; no more, if not ``yes``. Linux only."""
+    _prctl(_SET_PDEATHSIG, signal.SIGKILL if yes and sys.platform == "linux" else 0)
+
+
+def adopt_orphans() -> None:
+    """Become the parent of every process below this one whose own parent ends. Linux only."""
+    _prctl(_SET_CHILD_SUBREAPER, 1)
+
+
+def end_children(seconds: float = 5.0) -> None:
+    """Kill all children of this process, and theirs, which it adopts (see `adopt_orphans`). Linux only."""
+    end = time.monotonic() + seconds
+    while (children := _children()) and time.monotonic() < end:
+        for pid in children:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(OSError):
+                os.waitpid(pid, 0)
+
+
+def _children() -> list[int]:
+    try:
+        return [
+            int(pid)
+            for task in Path("/proc/self/task").iterdir()
+            for pid in (task / "children").read_text(encoding="ascii").split()
+        ]
+    except (OSError, ValueError):  # another system, or a kernel without CONFIG_PROC_CHILDREN
+        return []
+
+
+def leave_network() -> bool:
+    """Move this process into a network of its own, which has a loopback device and nothing else.
+
+    Binds what starts other programs or calls the system itself, which `refuse_network` does not see. Root may do this,
+    and others where the system lets them make user namespaces. Linux only.
+
+    Returns:
+        Whether it was allowed.
+    """
+    if sys.platform != "linux":
+        return False
+    try:
+        libc = ctypes.CDLL(None, use_errno=True)
+        user, group = os.getuid(), os.getgid()
+        if libc.unshare(_NEWNET):
+            if libc.unshare(_NEWUSER | _NEWNET):
+                return False
+            with contextlib.suppress(OSError):
+                Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
+                Path("/proc/self/gid_map").write_text(f"{group} {group} 1", encoding="ascii")
+                Path("/proc/self/uid_map").write_text(f"{user} {user} 1", encoding="ascii")
+        with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as device:
+            fcntl.ioctl(device, _SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", _IFF_UP))
+    except (OSError, AttributeError):
+        return False
+    return True
+
+
+_NEWNET, _NEWUSER = 0x40000000, 0x10000000
+"""Of ``<linux/sched.h>``."""
+_SIOCSIFFLAGS, _IFF_UP = 0x8914, 0x1
+"""Of ``<linux/sockios.h>`` and ``<linux/if.h>``."""
 
 
 def refuse_network() -> list[str]:
@@ -112,10 +204,10 @@ def silence() -> Iterator[None]:
             os.close(descriptor)
 
 
-def _redirect(output: Path) -> None:
-    """Standard input is empty, standard output and error go into a file, for Python and below it."""
+def _redirect(output: int) -> None:
+    """Let standard input be empty, and standard output and error go into a file, for Python and below it."""
     sys.stdin = Path(os.devnull).open(encoding="utf-8")  # noqa: SIM115 - open as long as the process is
     os.dup2(sys.stdin.fileno(), 0)
-    sys.stdout = sys.stderr = output.open("w", encoding="utf-8", errors="backslashreplace", buffering=1)
-    os.dup2(sys.stdout.fileno(), 1)
-    os.dup2(sys.stdout.fileno(), 2)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    sys.stdout = sys.stderr = open(1, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)  # noqa: SIM115 - as long as the process

@@ -44,7 +44,7 @@ class Server:
             message = f"the interpreter for captures does not start: {error.strerror or error}"
             return failed(request.spec, Failure("import", type(error).__name__, message, transient=True))
         # The server keeps the time itself. This is for a server that does not even come to life.
-        guard = threading.Timer(2 * request.seconds + 4 * STARTUP, process.kill)
+        guard = threading.Timer(min(2 * request.seconds + 4 * STARTUP, threading.TIMEOUT_MAX), process.kill)
         guard.daemon = True
         guard.start()
         try:
@@ -109,7 +109,7 @@ def _close(process: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(OSError, ValueError):
         process.stdin.close()  # type: ignore[union-attr] # it is a pipe
     try:
-        process.wait(5)
+        process.wait(2)  # it removes the temporary folder of the capture under way
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()

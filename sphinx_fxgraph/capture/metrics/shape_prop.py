@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import fx, nn
 
+from sphinx_fxgraph.capture.errors import by_model
 from sphinx_fxgraph.capture.formatting import tensors_in, text
 from sphinx_fxgraph.capture.metrics.macs import NOTHING, MacCounter
 from sphinx_fxgraph.capture.model.arguments import copied
@@ -76,7 +77,7 @@ class Probe(fx.Interpreter):
         outer, self._counter.total = self._counter.total, NOTHING
         try:
             result = super().run_node(n)
-        except Exception as error:
+        except by_model() as error:
             n.meta["marks"] = (*n.meta.get("marks", ()), "failed")
             raise ProbeError(n) from error
         finally:

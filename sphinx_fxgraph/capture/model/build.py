@@ -17,7 +17,7 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree  # what torch.fx itself uses for nested values
 
-from sphinx_fxgraph.capture.errors import CaptureError, Stage, failed_call, suggestion
+from sphinx_fxgraph.capture.errors import CaptureError, Stage, by_model, failed_call, suggestion
 from sphinx_fxgraph.capture.model.devices import Place
 from sphinx_fxgraph.capture.model.inputs import told
 from sphinx_fxgraph.capture.model.resolve import resolve
@@ -153,7 +153,7 @@ def _run(code: str, place: Place) -> dict[str, Any]:
                 exec(compile(ast.Module([node], []), CODE_FILE, "exec"), names)  # noqa: S102 - the author's own code
         with place.making():
             exec(compile(tree, CODE_FILE, "exec"), names)  # noqa: S102 - the author's own code
-    except (Exception, SystemExit) as error:
+    except by_model() as error:
         raise failed_call("build", "the directive's code", error) from error
     return names
 
@@ -227,7 +227,7 @@ class _Values:
         """What a model says of itself that it is called with."""
         try:
             found = told(model, builder)
-        except Exception as error:
+        except by_model() as error:
             raise failed_call(self.stage, f"{type(model).__name__}'s example inputs", error) from error
         if found is None:
             what = f"{type(model).__name__} says nothing of its inputs; write them"
@@ -246,7 +246,7 @@ class _Values:
         try:
             with self.place.making():
                 return function(*args, **kwargs)
-        except (Exception, SystemExit) as error:
+        except by_model() as error:
             raise failed_call(self.stage, str(name), error, function) from error
 
     def tensor(self, tensor: Tensor) -> torch.Tensor:

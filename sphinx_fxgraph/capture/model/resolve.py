@@ -7,7 +7,7 @@ import importlib
 import pkgutil
 from types import ModuleType
 
-from sphinx_fxgraph.capture.errors import CaptureError, not_installed, raised, suggestion
+from sphinx_fxgraph.capture.errors import CaptureError, by_model, not_installed, raised, suggestion
 from sphinx_fxgraph.spec.syntax import Name
 
 
@@ -41,7 +41,7 @@ def _walk(found: object, names: list[str]) -> tuple[object, list[str]]:
             found = getattr(found, name)
         except AttributeError:
             return found, names[number:]
-        except Exception as error:  # a package that imports its parts when they are asked for
+        except by_model() as error:  # a package that imports its parts when they are asked for
             raise _failed(f"{_name(found)}.{name}", error) from error
     return found, []
 
@@ -59,7 +59,7 @@ def _import_if_there(name: str) -> ModuleType | None:
 def _import(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
-    except (Exception, SystemExit) as error:
+    except by_model() as error:
         raise _failed(name, error) from error
 
 

@@ -22,6 +22,7 @@ from torch.overrides import TorchFunctionMode
 
 from sphinx_fxgraph.capture import pytree
 from sphinx_fxgraph.capture.dependencies.call_profiler import unseen
+from sphinx_fxgraph.capture.errors import by_model
 from sphinx_fxgraph.capture.formatting import dotted, is_torch_nn, tensors_in, text
 from sphinx_fxgraph.capture.metrics.macs import MacCounter
 from sphinx_fxgraph.capture.metrics.shape_prop import slow_attention
@@ -304,7 +305,7 @@ class Recorder(TorchFunctionMode):
         try:
             with self._dispatch.node() as effects:
                 result = function(*args, **kwargs)
-        except (Exception, SystemExit) as error:
+        except by_model() as error:
             here = self._here(op, (*marks, "failed"))
             self._failure = error, functools.partial(self._writer.add, op, target, *(given or arguments()), **here)
             raise

@@ -17,7 +17,7 @@ import torch
 from torch import fx, nn
 
 from sphinx_fxgraph.capture import pytree
-from sphinx_fxgraph.capture.errors import CaptureError, said
+from sphinx_fxgraph.capture.errors import CaptureError, by_model, said
 from sphinx_fxgraph.capture.formatting import dotted, meta_of, short_meta, tensors_in, text
 from sphinx_fxgraph.capture.model.arguments import ArgumentError, bind, copied, named
 from sphinx_fxgraph.capture.trace import Call, Calls, Frame, Trace
@@ -53,7 +53,7 @@ def trace(
             result = run(*(value for _, value in given[: len(args)]), **{name: by_name[name] for name in kwargs})
             result = list(result) if isinstance(result, Iterator) else result  # a generator runs while it is consumed
         roots = [tensor.grad_fn for _, tensor in pytree.tensors(result) if tensor.grad_fn is not None]
-    except Exception as error:  # noqa: BLE001 - a model may raise anything, and a failure is part of the result
+    except by_model() as error:
         failed = error if isinstance(error, ArgumentError) else CaptureError("probe", said(error), cause=error)
         return Trace(fx.Graph(), [], [], failed, probed=True, notes=tuple(notes))
     if not roots:

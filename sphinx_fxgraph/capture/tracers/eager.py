@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from sphinx_fxgraph.capture.errors import by_model, message_of
 from sphinx_fxgraph.capture.model.arguments import copied, named
 from sphinx_fxgraph.capture.model.state import untouched
 from sphinx_fxgraph.capture.recorder.recorder import Recorder
@@ -41,7 +42,9 @@ def trace(
         traced = _observe(recorder, model, args, kwargs, method)
     if recorder.entered - {*opened}:
         return trace(model, args, kwargs, leaf, method, opened={*opened, *recorder.entered})
-    if _NEEDS_GRADIENTS in str(traced.error) and not torch.is_grad_enabled():  # forces, as the gradient of an energy
+    if (
+        _NEEDS_GRADIENTS in message_of(traced.error) and not torch.is_grad_enabled()
+    ):  # forces, as the gradient of an energy
         with torch.enable_grad():
             return trace(model, args, kwargs, leaf, method, opened=opened)
     return traced
@@ -60,7 +63,7 @@ def _observe(
         with recorder.recording():
             recorder.receives(named(getattr(model, method or "forward"), args, kwargs))
             recorder.returns(recorder.run(getattr(model, method) if method else model, args, kwargs))
-    except (Exception, SystemExit) as raised:  # noqa: BLE001 - a model may raise anything, and a failure is a result
+    except by_model() as raised:
         error = raised
         recorder.failed(raised)
     return recorder.trace(error)

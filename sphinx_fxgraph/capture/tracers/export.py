@@ -19,7 +19,7 @@ import torch
 from torch import fx, nn
 from torch.utils import _pytree as pytree
 
-from sphinx_fxgraph.capture.errors import CaptureError, cut
+from sphinx_fxgraph.capture.errors import CaptureError, by_model, cut, message_of
 from sphinx_fxgraph.capture.metrics.shape_prop import ProbeError, probe
 from sphinx_fxgraph.capture.model.arguments import ArgumentError, bind
 from sphinx_fxgraph.capture.trace import Trace
@@ -55,7 +55,7 @@ def trace(
             flat = Flat(model, program, pytree.tree_leaves((args, kwargs)))
     except (ArgumentError, CaptureError) as error:
         return Trace(fx.Graph(), [], [], error, probed=True)
-    except Exception as error:  # noqa: BLE001 - a model may raise anything, and a failure is part of the result
+    except by_model() as error:
         scripted = (path for path, each in model.named_modules() if isinstance(each, torch.jit.ScriptModule))
         reason = f"torch.export refuses: {path!r} is TorchScript" if (path := next(scripted, "")) else refused(error)
         return Trace(fx.Graph(), [], [], CaptureError("trace", reason, cause=error), probed=True, notes=tuple(notes))
@@ -132,9 +132,9 @@ _SENTENCES: tuple[tuple[str, str], ...] = (
 """What torch.export says of its own limits, and what we say."""
 
 
-def refused(error: Exception) -> str:
+def refused(error: BaseException) -> str:
     """Why a model cannot be exported, in one sentence."""
-    text = str(error).split("\n\nThe error above occurred when calling torch.export")[0]
+    text = message_of(error).split("\n\nThe error above occurred when calling torch.export")[0]
     for pattern, sentence in _SENTENCES:
         if found := re.search(pattern, text, re.DOTALL):
             what = found[1].rpartition("<locals>.")[2]

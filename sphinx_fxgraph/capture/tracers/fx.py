@@ -18,6 +18,7 @@ from typing import Any
 import torch
 from torch import fx, nn
 
+from sphinx_fxgraph.capture.errors import by_model
 from sphinx_fxgraph.capture.formatting import dotted, writes_in_place
 from sphinx_fxgraph.capture.model.arguments import arrivals, bind
 from sphinx_fxgraph.capture.model.state import untouched
@@ -55,14 +56,14 @@ def trace(
     tracer = _Tracer(args, kwargs, leaf, literal)
     tracer.traced_func_name = method or "forward"
     tracer.proxy_buffer_attributes = buffers
-    error: Exception | None = None
+    error: BaseException | None = None
     with untouched(model):  # one that keeps state in attributes has symbols there now
         try:
             if not method and tracer.is_leaf_module(model, ""):
                 tracer.trace_leaf(model)
             else:
                 tracer.trace(model)
-        except Exception as raised:  # noqa: BLE001 - a model may raise anything, and a failure is part of the result
+        except by_model() as raised:
             error = raised
         constants = {name: value for name, value in vars(model).items() if name.startswith("_tensor_constant")}
     vars(model).update(constants)
