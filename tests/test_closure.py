@@ -410,3 +410,106 @@ def test_an_editable_install_whose_package_is_found_by_a_finder_of_its_own(tmp_p
     assert stale() == "False"
     write(checkout / "python", {"size.py": "SIZE = 4  # edited\n"})
     assert stale() == "mapped/size.py changed False"
+
+
+INSTALLED = {
+    "layers-one": {
+        "layers_one/__init__.py": """
+            import torch
+            from torch import nn
+            from hub_like import Mixin, loaded
+            from typing_like import deprecated
+            from opslike import rearranged
+
+            class Net(nn.Module, Mixin):
+                @loaded
+                def __init__(self):
+                    super().__init__()
+                    self.first = make()
+                    self.second = encoder()
+
+                @deprecated
+                def forward(self, x):
+                    return self.second(self.first(rearranged(x)))
+
+            def make():
+                return nn.Linear(4, 4)
+
+            from encoders import encoder
+            """,
+    },
+    "encoders": {"encoders.py": "from torch import nn\ndef encoder():\n    return nn.Linear(4, 3)\n"},
+    "opslike": {"opslike.py": "def rearranged(x):\n    return x.flip(0).reshape(-1, 4)\n"},
+    "hub-like": {
+        "hub_like.py": """
+            import functools, typing_like
+            class Mixin:
+                def saved(self):
+                    return typing_like.version()
+            def loaded(function):
+                @functools.wraps(function)
+                def run(*args):
+                    typing_like.version()
+                    return function(*args)
+                return run
+            """,
+    },
+    "typing-like": {
+        "typing_like.py": """
+            import functools
+            def version():
+                return "1.0"
+            def deprecated(function):
+                @functools.wraps(function)
+                def run(*args):
+                    return function(*args)
+                return run
+            """,
+    },
+    "tables-like": {"tables_like.py": "def frame(rows):\n    return list(rows)\nWIDTH = 4\n"},
+    "sizes-like": {"sizes_like.py": "SIZE = 3\n"},
+}
+LOCAL = """
+    from torch import nn
+    import tables_like
+    from sizes_like import SIZE
+    from .release import __version__
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.version = __version__
+            self.rows = tables_like.frame([1, 2])
+            self.fc = nn.Linear(4, SIZE)
+
+        def forward(self, x):
+            return self.fc(x)
+    """
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with distributions, and a package beside it."""
+    folder = tmp_path_factory.mktemp("installed")
+    for name, files in INSTALLED.items():
+        write(folder / "site-packages", files)
+        info = f"{name.replace('-', '_')}-1.0.dist-info"
+        record = "".join(f"{file},,\n" for file in files)
+        write(folder / "site-packages", {f"{info}/METADATA": f"Name: {name}\nVersion: 1.0\n", f"{info}/RECORD": record})
+    write(folder / "mine", {"__init__.py": "", "net.py": LOCAL, "release.py": "__version__ = '1'\n"})
+    return folder
+
+
+def test_a_distribution_counts_whose_modules_operators_or_constants_are_in_the_graph(installed: Path) -> None:
+    """A mixin, a decorator, and what they call do not make a graph: a new release of them changes none."""
+    site = str(installed / "site-packages")
+    specs = {
+        GraphSpec.parse("layers_one.Net", "1, 4"): {"layers-one", "encoders", "opslike", "torch"},
+        GraphSpec.parse("layers_one.make", "1, 4"): {"layers-one", "torch"},
+        GraphSpec.parse("torch.nn.Sequential(layers_one.make())", "1, 4"): {"layers-one", "torch"},
+        GraphSpec.parse("mine.net.Net", "1, 4"): {"sizes-like", "torch"},
+    }
+    found = dict(capture(list(specs), sys_path=[str(installed), site, *sys.path], confdir=installed))
+    assert [record.failure for record in found.values()] == [None] * len(specs)
+    assert {spec: set(record.distributions) for spec, record in found.items()} == specs
+    assert sources(found[GraphSpec.parse("mine.net.Net", "1, 4")]) == ["mine/net.py"]

@@ -195,6 +195,21 @@ def test_another_import_path_can_be_searched_instead(path: Path, tmp_path_factor
     assert SourceFinder([str(other)]).stale_reasons(record("net.py")) == ("net.py changed",)
 
 
+def test_what_a_project_ignores_makes_no_record_stale(path: Path) -> None:
+    write(path, {"pkg/net.py": TEXT, "pkg/__init__.py": ""})
+    install(path / "site-packages", "Big.Zoo", "2.0", "zoo.py", top_level=True)
+    made = Record(
+        spec={},
+        tracer="",
+        sources=(Source("pkg/net.py", "0" * 64),),
+        distributions={"msgspec": "0.0.1"},
+    )
+    assert len(SourceFinder().stale_reasons(made)) == 2
+    assert SourceFinder().moved_releases(made) == SourceFinder(ignored=["pkg"]).stale_reasons(made)
+    assert SourceFinder(ignored=["MSG*"]).stale_reasons(made) == ("pkg/net.py changed",)
+    assert SourceFinder(ignored=["msgspec", "pk?"]).stale_reasons(made) == ()
+
+
 # -- at capture
 
 

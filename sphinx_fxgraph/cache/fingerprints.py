@@ -8,6 +8,7 @@ packages, zips and what ``conf.py`` put on ``sys.path``. A dotted name is never 
 from __future__ import annotations
 
 import contextlib
+import fnmatch
 import functools
 import hashlib
 import importlib.metadata
@@ -37,10 +38,12 @@ class SourceFinder:
 
     Args:
         path: the folders to search for top-level packages; None asks the finders of this process.
+        ignored: patterns of distributions and top-level packages that are not compared.
     """
 
-    def __init__(self, path: Sequence[str] | None = None) -> None:
+    def __init__(self, path: Sequence[str] | None = None, ignored: Sequence[str] = ()) -> None:
         look_again()
+        self._ignored = [_normal(pattern) for pattern in ignored]
         self._path = None if path is None else list(path)
         self._places: dict[str, tuple[Path, ...]] = {}
         self._digests: dict[str, str | None] = {}
@@ -53,11 +56,17 @@ class SourceFinder:
         """
         reasons = [f"written in format {record.schema}, today's is {SCHEMA}"] if record.schema != SCHEMA else []
         reasons += filter(None, map(self._compare, record.sources))
-        for name, then in sorted(record.distributions.items()):
-            now = self._version(name)
-            if now and now != then:
-                reasons.append(f"{name} {then} → {now}")
-        return tuple(reasons)
+        return (*reasons, *self.moved_releases(record))
+
+    def moved_releases(self, record: Record | Head) -> tuple[str, ...]:
+        """Return the distributions of a record that have another release here, as ``timm 1.0.20 → 1.0.31``."""
+        versions = ((name, then, self._version(name)) for name, then in sorted(record.distributions.items()))
+        return tuple(
+            f"{name} {then} → {now}" for name, then, now in versions if now and now != then and not self._ignores(name)
+        )
+
+    def _ignores(self, name: str) -> bool:
+        return any(fnmatch.fnmatchcase(_normal(name), pattern) for pattern in self._ignored)
 
     def locate(self, file: str) -> Path | None:
         """The path of ``pkg/sub/mod.py``, or None where no finder knows the top-level package or module.
@@ -71,6 +80,8 @@ class SourceFinder:
         return next(filter(os.path.exists, places), places[0] if places else None)
 
     def _compare(self, source: Source) -> str:
+        if self._ignores(source.file.partition("/")[0].removesuffix(".py")):
+            return ""
         if source.file not in self._digests:
             self._digests[source.file] = self._today(source.file)
         today = self._digests[source.file]
@@ -141,17 +152,30 @@ def is_source(file: str) -> bool:
 
 
 def class_files(classes: Iterable[type]) -> set[str]:
-    """The files that classes, their bases, and the functions in them with their decorators come from."""
+    """Return the files that modules of a model come from.
+
+    These are the files of the classes, of their bases, and of the functions in them with their decorators. Of installed
+    distributions only the files of modules count: a decorator or a mixin of another one does not make a graph. Where it
+    runs operators, they say so (see `sphinx_fxgraph.capture.capture`).
+    """
     files: set[str] = set()
     for base in {base for cls in classes for base in cls.__mro__}:
+        beside: set[str] = set()
         if base.__module__ != "__main__":
-            files.add(getattr(sys.modules.get(base.__module__), "__file__", None) or "")
+            file = getattr(sys.modules.get(base.__module__), "__file__", None) or ""
+            (files if _is_module(base) else beside).add(file)
         for value in vars(base).values():  # a class may say another __module__ than the one it was written in
             function = value.__func__ if isinstance(value, staticmethod | classmethod) else value
             with contextlib.suppress(ValueError):  # a wrapper that wraps itself
                 inner = inspect.unwrap(function) if isinstance(function, FunctionType) else None
-                files |= {each.__code__.co_filename for each in (function, inner) if isinstance(each, FunctionType)}
+                beside |= {each.__code__.co_filename for each in (function, inner) if isinstance(each, FunctionType)}
+        files |= set(filter(is_source, beside))
     return {file for file in files if file and not file.startswith("<")}
+
+
+def _is_module(cls: type) -> bool:
+    """Return whether a class is a module: nothing here imports torch."""
+    return any((base.__module__, base.__name__) == ("torch.nn.modules.module", "Module") for base in cls.__mro__)
 
 
 def portable(file: str | Path, path: Sequence[str] | None = None) -> str:

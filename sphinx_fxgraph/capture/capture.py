@@ -202,7 +202,8 @@ def capture_model(
             modules, ties, totals = measure(model, found.used)
     if failure is None:
         totals = run_totals(trace.graph, totals)
-    sources, distributions = depends_on(class_files({type(module) for module in model.modules()}))
+    callers = {node.meta["source"][0] for node in trace.graph.nodes if "source" in node.meta}
+    sources, distributions = depends_on(callers | class_files({type(module) for module in model.modules()}))
     record = Record(
         spec=spec.to_dict() if spec else {},
         tracer=trace.tracer or tracer,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ def _value(default: Any, *, help: str, types: Any = (), rebuild: str = "") -> An
     pages that would look different are written.
     """
     metadata = {"help": help, "types": types, "rebuild": rebuild}
-    if isinstance(default, dict):
+    if isinstance(default, dict | list):
         return dataclasses.field(default_factory=default.copy, metadata=metadata)
     return dataclasses.field(default=default, metadata=metadata)
 
@@ -65,6 +65,11 @@ class Config:
     )
     require_verdict: bool = _value(
         False, types=(bool,), help="Whether it is a warning that a graph holds for one path of its model only"
+    )
+    ignore_packages: Sequence[str] = _value(
+        [],
+        types=(list, tuple),
+        help='Distributions and packages whose changes make no record stale, as patterns: ["numpy", "my-utils*"]',
     )
     macs: str = _value(
         "torchvision",

@@ -21,11 +21,9 @@ import torch
 
 import sphinx_fxgraph
 from sphinx_fxgraph.cache.fingerprints import is_source, is_standard
-from sphinx_fxgraph.capture.model import build
 
 _KNOWN = tuple(str(Path(str(package.__file__)).parent) + os.sep for package in (torch, sphinx_fxgraph))
-_CALLER = str(build.__file__)
-"""The one file of ours that calls the model's code by itself."""
+_MAKES_MODULE = torch.nn.Module.__init__.__code__
 
 
 class Ran:
@@ -35,7 +33,7 @@ class Ran:
         self.code: dict[CodeType | str, None] = {}
         """Of source files, in the order in which it ran; just the file, where code was made from text."""
         self.installed: set[str] = set()
-        """Files of installed distributions that such code has called."""
+        """Files of installed distributions whose code has made modules."""
 
 
 class Watch:
@@ -66,24 +64,23 @@ class Watch:
     def _note(self, frame: FrameType, code: CodeType, ran: Ran, done: dict[int, CodeType]) -> None:
         file = _file(frame)
         kind = self._kind(file)
+        if code is _MAKES_MODULE:
+            maker = self._maker(frame)
+            if self._kind(maker) == "installed":
+                ran.installed.add(maker)
+            return
         if kind == "source":
             if _is_finding(frame):
                 return
             ran.code[code if code.co_filename == file else file] = None
-        elif kind != "installed":
+            done[id(code)] = code
+        else:
             self._other[id(code)] = code
-        elif file not in ran.installed:
-            # torch calls many a package for itself: only what the model's code calls is the model's.
-            by = self._caller(frame)
-            if (self._kind(by) != "source" and by not in ran.installed and by != _CALLER) or _is_finding(frame):
-                return
-            ran.installed.add(file)
-        done[id(code)] = code
 
-    def _caller(self, frame: FrameType) -> str:
-        """The file that a call comes from, be it through the standard library."""
+    def _maker(self, frame: FrameType) -> str:
+        """Return the file whose code makes a module, be it through a class of torch."""
         caller = frame.f_back
-        while caller is not None and self._kind(_file(caller)) == "standard":
+        while caller is not None and self._kind(_file(caller)) in ("known", "standard"):
             caller = caller.f_back
         return _file(caller) if caller is not None else ""
 

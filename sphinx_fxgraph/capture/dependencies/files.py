@@ -27,6 +27,10 @@ from sphinx_fxgraph.spec.syntax import Name
 
 _FUNCTIONS = FunctionType, BuiltinFunctionType, MethodType, type(functools.cache(len))
 _NO_CONSTANTS = *_FUNCTIONS, type, property, staticmethod, classmethod
+_TYPING = "typing", "typing_extensions"
+"""What a type says decides nothing."""
+_NO_MATTER = "__version__", "__version_info__", "__version_tuple__"
+"""Nor does what a package says of its release."""
 
 
 def completed(record: Record, watched: Watch) -> Record:
@@ -68,6 +72,8 @@ class _Closure:
     def take_spec(self, spec: GraphSpec) -> None:
         """What the directive names: a constant as an argument, an instance as the model, or anything in its code."""
         expressions = parse_target(spec.target) if spec.target else None, parse_inputs(spec.inputs)
+        target = next(_names(expressions[0]), None)
+        self._take_installed(target)
         for name in _names(expressions):
             module, *names = name.qualname.split(".") if name.module is None else (name.module, name.qualname)
             self._use(sys.modules.get(module), [part for each in names for part in each.split(".")])
@@ -75,6 +81,14 @@ class _Closure:
         imports = [pair for statement in statements for pair in statement.nested_imports.items()]
         for statement in statements:
             self._follow(statement, None, imports)
+
+    def _take_installed(self, target: Name | None) -> None:
+        """The distribution that a target is named in, though what it makes may be modules of others."""
+        parts = (target.module or target.qualname).split(".") if target else []
+        for count in range(len(parts), 0, -1):
+            if module := sys.modules.get(".".join(parts[:count])):
+                self.files |= {file for file in (_file(module),) if file and not is_source(file)}
+                return
 
     def take_class(self, path: str) -> None:
         """A class of the model and its bases; one that a function has made stands in the statement of that function."""
@@ -112,6 +126,8 @@ class _Closure:
             return
         name, *attributes = names
         value = vars(module)[name]
+        if name in _NO_MATTER or type(value).__module__ in _TYPING:
+            return
         if isinstance(value, ModuleType):
             self._use(value, attributes)
         elif isinstance(value, type) and issubclass(value, nn.Module | BaseException):
@@ -123,7 +139,8 @@ class _Closure:
             self._define(module, name)  # other classes may be nothing but a set of constants
 
     def _define_class(self, cls: type) -> None:
-        if module := sys.modules.get(cls.__module__):
+        module = sys.modules.get(cls.__module__)
+        if module and (issubclass(cls, nn.Module | BaseException) or is_source(_file(module))):
             self._define(module, cls.__qualname__.partition(".")[0])
 
     def _define(self, module: ModuleType, name: str) -> None:

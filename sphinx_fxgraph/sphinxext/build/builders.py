@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_MOST_NAMES = 3
 _MOST_LINES = 40
 """Of one difference; ``sphinx-fxgraph diff`` tells all."""
 
@@ -143,9 +144,13 @@ class CheckBuilder(_CacheBuilder):
         before = {key: run.record(key) for key in reasons}
         why = capture.cannot(run.config) if reasons else ""
         now = {} if why else {spec.id: record for spec, record in capture.captured(app, run, list(reasons))}
-        for key, reason in reasons.items():
+        moved = {key: stale for key, stale in reasons.items() if why and stale.releases}
+        equal = [key for key in reasons if _is_equal(before[key], now.get(key))]
+        for key in (*moved, *equal):
+            del reasons[key]
+        for key, stale in reasons.items():
             told = "".join(f"\n  {line}" for line in _difference(before[key], now.get(key)))
-            warn(f"{_name(run.specs[key])}: {reason}{told}", "cache", _place(uses, key))
+            warn(f"{_name(run.specs[key])}: {stale.reason}{told}", "cache", _place(uses, key))
         for key in sorted(undrawn):
             warn(f"{_name(run.specs[key])}: its drawing is not in the cache", "cache", _place(shown, key))
         wrong = list(capture.wrong(run, [use for use in uses if use.spec_id not in reasons]))
@@ -157,7 +162,13 @@ class CheckBuilder(_CacheBuilder):
             print(f"to remove what no page uses: sphinx-fxgraph warm --prune {docs}")
         graphs = len({use.spec_id for use in shown})
         fresh = graphs - len(reasons) - len(undrawn)
-        if why:
+        if told := capture.other_releases(moved.values()):
+            print(f"{told}, since {why}")
+        if equal:
+            names = ", ".join(_name(run.specs[key]) for key in equal[:_MOST_NAMES])
+            more = f" and {len(equal) - _MOST_NAMES} more" if len(equal) > _MOST_NAMES else ""
+            print(f"the code has changed, the architecture has not: {names}{more}")
+        if why and reasons:
             print(f"how the architectures differ is not known, since {why}")
         print(f"{fresh} of {graphs} graphs are up to date in {_near(run.store.folder)}")
         if fresh < graphs:
@@ -195,6 +206,18 @@ def _place(uses: Iterable[ModelUse], key: str) -> str | None:
     return next((use.location for use in uses if use.spec_id == key), None)
 
 
+def _is_equal(kept: Record | None, now: Record | None) -> bool:
+    """Whether a new capture shows what the record in the cache does."""
+    if kept is None or now is None or kept.schema != now.schema:
+        return False
+    from sphinx_fxgraph.record.diff import compare
+
+    if kept.failure or now.failure:
+        return kept.failure == now.failure and not (now.failure and now.failure.transient)
+    same = kept.verdict == now.verdict and kept.notes == now.notes and kept.totals == now.totals
+    return same and not any(compare(kept, now).lines())
+
+
 def _difference(kept: Record | None, now: Record | None) -> Iterator[str]:
     """How the architecture has changed, as far as both are known."""
     if now is None:
@@ -208,7 +231,7 @@ def _difference(kept: Record | None, now: Record | None) -> Iterator[str]:
 
     lines = list(compare(kept, now).lines())
     if not lines and not now.failure:
-        yield "the architecture is the same: only the record of its sources is old"
+        yield "the architecture is the same"
     yield from lines[:_MOST_LINES]
     if len(lines) > _MOST_LINES:
         yield f"… and {len(lines) - _MOST_LINES} more"

@@ -12,7 +12,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sphinx.errors import ConfigError
 from sphinx.util import logging
@@ -85,20 +85,29 @@ def compared(app: Sphinx, run: Run) -> Sequence[ModelUse]:
 # -- capture
 
 
-def stale(run: Run, keys: Iterable[str]) -> dict[str, str]:
+class Stale(NamedTuple):
+    """Why a record is to be captured again."""
+
+    reason: str
+    releases: tuple[str, ...] = ()
+    """The releases that have moved, if nothing else has changed."""
+
+
+def stale(run: Run, keys: Iterable[str]) -> dict[str, Stale]:
     """What must be captured before it can be shown, by spec id, and why."""
-    finder = SourceFinder()
+    finder = SourceFinder(ignored=run.config.ignore_packages)
     reasons = {}
     for key in keys:
         record = run.head(key)
         if record is None:
-            reasons[key] = "it was never captured"
+            reasons[key] = Stale("it was never captured")
         elif run.config.mode == "force":
-            reasons[key] = "it is forced"
+            reasons[key] = Stale("it is forced")
         elif changed := finder.stale_reasons(record):
-            reasons[key] = ", ".join(changed)
+            releases = finder.moved_releases(record)
+            reasons[key] = Stale(", ".join(changed), releases if releases == changed else ())
         elif record.failure and record.failure.transient:
-            reasons[key] = record.failure.message
+            reasons[key] = Stale(record.failure.message)
     return reasons
 
 
@@ -113,13 +122,28 @@ def cannot(config: Config) -> str:
     return ""
 
 
-def _leave(run: Run, reasons: dict[str, str], why: str) -> None:
+def _leave(run: Run, reasons: dict[str, Stale], why: str) -> None:
     """Show what there is."""
-    for key, reason in reasons.items():
+    for key, (reason, releases) in reasons.items():
         if run.head(key) is None:
             run.missing(key, why)
-        else:
+        elif not releases:
             run.problems[key] = "cache", f"shown as it was captured before: {reason}"
+    if told := other_releases(reasons.values()):
+        logger.info("%s, since %s", told, why)
+
+
+def other_releases(reasons: Iterable[Stale]) -> str:
+    """Return a line on records of which only the releases of packages have moved; empty if there are none.
+
+    Whether a release changes an architecture is known when it is captured. Where that is not possible this is no
+    reason to warn.
+    """
+    moved = [stale.releases for stale in reasons if stale.releases]
+    if not moved:
+        return ""
+    packages = ", ".join(sorted({release for releases in moved for release in releases}))
+    return f"{len(moved)} graph{'s are' if len(moved) > 1 else ' is'} shown as captured before ({packages})"
 
 
 def captured(app: Sphinx, run: Run, keys: Sequence[str]) -> Iterator[tuple[GraphSpec, Record]]:

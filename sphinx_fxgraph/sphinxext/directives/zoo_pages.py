@@ -123,7 +123,11 @@ def _called(app: Sphinx, run: Run, zoo: Zoo) -> Any:
     digest = hashlib.sha256(zoo.registry.encode()).hexdigest()[:8]
     name = f"{file_stem(zoo.name)}-{digest}.registry.json"
     kept = Listing.from_json(run.store.text(name))
-    fresh = kept is not None and run.config.mode != "force" and kept.is_fresh(SourceFinder())
+    fresh = (
+        kept is not None
+        and run.config.mode != "force"
+        and kept.is_fresh(SourceFinder(ignored=run.config.ignore_packages))
+    )
     if run.config.mode in ("cached", "off"):
         if run.config.mode == "cached" and not fresh:
             reason = "it is not in the cache" if kept is None else "it is as it was before"
