@@ -119,7 +119,7 @@ def test_the_record_is_the_same_in_another_folder_process_and_hash_seed(tmp_path
     code = """
 import sys
 from sphinx_fxgraph.capture.capture import record_spec
-from sphinx_fxgraph.spec import GraphSpec
+from sphinx_fxgraph.spec.spec import GraphSpec
 print(record_spec(GraphSpec.parse("zoo.densenet.densenet121", "1, 3, 64, 64", tracer="symbolic")).to_json(), end="")
 """
     environment = os.environ | {"PYTHONHASHSEED": "7", "PYTHONPATH": str(DOCS), "PYTHONIOENCODING": "utf-8"}

@@ -22,7 +22,7 @@ IMPORT = "import torch"
 CAPTURE = """
 import sys
 from sphinx_fxgraph.capture.capture import record_spec
-from sphinx_fxgraph.spec import GraphSpec
+from sphinx_fxgraph.spec.spec import GraphSpec
 record = record_spec(GraphSpec.parse("zoo.two_inputs.TwoInputs", "(1, 3, 16, 16), (1, 2, 8, 8)"))
 assert record.failure is None and record.operators > 5, record.failure
 print(*sorted({"sympy", "torch._dynamo"} & set(sys.modules)))

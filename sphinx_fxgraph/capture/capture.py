@@ -17,7 +17,6 @@ from typing import Any, NamedTuple, cast
 import torch
 from torch import fx, nn
 from torch.nn.parameter import UninitializedBuffer, is_lazy
-from torch.utils._pytree import tree_leaves  # what torch.fx itself uses for nested values
 
 import sphinx_fxgraph
 from sphinx_fxgraph.cache.fingerprints import class_files, depends_on
@@ -34,6 +33,8 @@ from sphinx_fxgraph.capture.model.state import alone, seed, untouched
 from sphinx_fxgraph.capture.model.unwrap import eagerly, unwrapped
 from sphinx_fxgraph.capture.source_location import placed
 from sphinx_fxgraph.capture.subgraphs.subgraphs import find_bodies
+from sphinx_fxgraph.capture.torch_private import missing
+from sphinx_fxgraph.capture.torch_private import pytree as torch_pytree
 from sphinx_fxgraph.capture.trace import Trace
 from sphinx_fxgraph.options import CaptureOptions
 from sphinx_fxgraph.record.header import Failure
@@ -114,7 +115,8 @@ def _is_small(built: Built) -> bool:
     """
     tensors = (*built.model.parameters(), *built.model.buffers())
     parameters = sum(0 if is_lazy(tensor) else tensor.numel() for tensor in tensors)
-    inputs = sum(tensor.numel() for tensor in tree_leaves(built.inputs()) if isinstance(tensor, torch.Tensor))
+    leaves = torch_pytree.tree_leaves(built.inputs())
+    inputs = sum(leaf.numel() for leaf in leaves if isinstance(leaf, torch.Tensor))
     return parameters <= _FEW and parameters * inputs <= _LITTLE_WORK
 
 
@@ -186,7 +188,11 @@ def capture_model(
         model.train(asked.mode == "train")
         seed(asked.seed)
         trace = _tracer(tracer)(model, args, kwargs, asked.leaf, asked.method)
-        if trace.error and spec is None and any(map(_is_meta, (*model.parameters(), *tree_leaves((args, kwargs))))):
+        if (
+            trace.error
+            and spec is None
+            and any(map(_is_meta, (*model.parameters(), *torch_pytree.tree_leaves((args, kwargs)))))
+        ):
             trace = _tried_with_fakes(trace, tracer, model, args, kwargs)
         failure = _trace_failure(trace) if trace.error else None
         raised = trace.error.__cause__ or trace.error if trace.error else None
@@ -215,7 +221,7 @@ def capture_model(
         output=_output(trace.graph),
         verdict=trace.verdict,
         failure=failure,
-        notes=(*notes, *trace.notes),
+        notes=(*notes, *trace.notes, *missing()),
         sources=sources,
         distributions=distributions,
         made_by=_made_by(),

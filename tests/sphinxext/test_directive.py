@@ -37,7 +37,7 @@ class Reader:
         app = self._make_app("dummy", srcdir=self.folder, freshenv=freshenv, confoverrides=settings)
         app.build()
         warnings = re.sub(r"\x1b\[[\d;]*m", "", app.warning.getvalue()).splitlines()
-        specs = [use.spec.to_dict() for use in fx_domain(app.env).each()]
+        specs = [use.spec.to_dict() for use in fx_domain(app.env).all_uses()]
         app.cleanup()  # Sphinx warns of what another application has registered in this process
         return specs, [line.rpartition("/")[2] for line in warnings]
 

@@ -8,11 +8,16 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode, is_traceable_wrapper_subclass
 
 from sphinx_fxgraph.capture.metrics.extra_macs import extra_macs
 from sphinx_fxgraph.capture.metrics.meta_kernels import call
 from sphinx_fxgraph.capture.metrics.products import Operator, formula_of, product
+from sphinx_fxgraph.capture.torch_private import (
+    OpOverload,
+    TorchDispatchMode,
+    has_composite_kernel,
+    is_traceable_wrapper_subclass,
+)
 
 
 class Count(NamedTuple):
@@ -118,8 +123,8 @@ def cost(func: Operator, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any
 def is_composite(func: Operator) -> bool:
     """Return whether an operator has no kernel but one that calls others."""
     return (
-        isinstance(func, torch._ops.OpOverload)
+        isinstance(func, OpOverload)
         and formula_of(func) is None
         and func.namespace != "prim"  # TorchScript's own, no operators of the dispatcher
-        and torch._C._dispatch_has_kernel_for_dispatch_key(func._name, "CompositeImplicitAutograd")
+        and has_composite_kernel(func)
     )

@@ -16,8 +16,10 @@ from typing import Any, NamedTuple
 import torch
 from torch.utils.flop_counter import flop_registry
 
+from sphinx_fxgraph.capture.torch_private import OpOverload, OpOverloadPacket
+
 Operator = Any
-"""A `torch._ops.OpOverload`, or a higher-order operator."""
+"""A `OpOverload`, or a higher-order operator."""
 Formula = Callable[..., int]
 """From the operator's arguments, and its result as ``out_val``, to MACs."""
 
@@ -285,19 +287,19 @@ def _fourier(args: Sequence[Any], out: Any) -> int:
 @functools.cache
 def _is_free(func: Operator) -> bool:
     """Return whether an operator multiplies no matrices: elementwise, a reduction, a view, a copy, a sort and so on."""
-    if not isinstance(func, torch._ops.OpOverload):
+    if not isinstance(func, OpOverload):
         return False
     return _is_view(func) or _is_elementwise(func) or _FREE.fullmatch(_functional_name(func)) is not None
 
 
-def _is_elementwise(func: torch._ops.OpOverload) -> bool:
+def _is_elementwise(func: OpOverload) -> bool:
     """Return whether any overload of the operator has the tag: some of them, and in-place forms, lack it."""
     base = getattr(getattr(torch.ops, func.namespace), _functional_name(func).rpartition(".")[2], func.overloadpacket)
-    names = base.overloads() if isinstance(base, torch._ops.OpOverloadPacket) else ()  # type: ignore[no-untyped-call]
+    names = base.overloads() if isinstance(base, OpOverloadPacket) else ()  # type: ignore[no-untyped-call]
     return torch.Tag.pointwise in func.tags or any(torch.Tag.pointwise in getattr(base, name).tags for name in names)
 
 
-def _is_view(func: torch._ops.OpOverload) -> bool:
+def _is_view(func: OpOverload) -> bool:
     returns = func._schema.returns
     return bool(returns) and all(each.alias_info and not each.alias_info.is_write for each in returns)
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -13,6 +12,7 @@ from sphinx_fxgraph.capture.errors import by_model
 from sphinx_fxgraph.capture.formatting import tensors_in, text
 from sphinx_fxgraph.capture.metrics.macs import NOTHING, MacCounter
 from sphinx_fxgraph.capture.model.arguments import copied
+from sphinx_fxgraph.capture.torch_private import slow_attention
 
 
 class ProbeError(Exception):
@@ -40,17 +40,6 @@ def probe(model: nn.Module, graph: fx.Graph, inputs: Sequence[Any]) -> None:
     """
     with torch.no_grad(), slow_attention(), MacCounter() as counter:
         Probe(model, graph, counter).run(*map(copied, inputs))
-
-
-@contextlib.contextmanager
-def slow_attention() -> Iterator[None]:
-    """Keep torch's own encoder layers in operators that the counter knows; their fast path is one of its own."""
-    before = torch.backends.mha.get_fastpath_enabled()
-    torch.backends.mha.set_fastpath_enabled(False)
-    try:
-        yield
-    finally:
-        torch.backends.mha.set_fastpath_enabled(before)
 
 
 _READS = frozenset({"item", "tolist", "numpy", "equal", "allclose", "is_nonzero", "bool", "float", "int"})

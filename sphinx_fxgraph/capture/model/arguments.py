@@ -10,9 +10,9 @@ from typing import Any
 
 import torch
 from torch import fx, nn
-from torch.utils._pytree import tree_map
 
 from sphinx_fxgraph.capture import pytree
+from sphinx_fxgraph.capture.torch_private import pytree as torch_pytree
 from sphinx_fxgraph.capture.trace import leaves
 from sphinx_fxgraph.dtypes import DTYPES
 
@@ -132,5 +132,5 @@ def cast_copies(
     def cast(value: Any) -> Any:
         return value.to(to) if isinstance(value, torch.Tensor) and value.is_floating_point() else value
 
-    args, kwargs = tree_map(cast, (tuple(args), dict(kwargs)))
+    args, kwargs = torch_pytree.tree_map(cast, (tuple(args), dict(kwargs)))
     return copy.deepcopy(model).to(to), args, kwargs

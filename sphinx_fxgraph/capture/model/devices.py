@@ -13,9 +13,9 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.utils import _pytree as pytree  # what torch.fx itself uses for nested values
 
 from sphinx_fxgraph.capture.recorder.patches import Patch, patched
+from sphinx_fxgraph.capture.torch_private import fake_tensor_mode, pytree
 
 
 @dataclass(frozen=True)
@@ -32,10 +32,7 @@ class Place:
         """A place of its own, as fake tensors of two modes do not mix."""
         if device != "fake":
             return cls(device)
-        from torch._subclasses.fake_tensor import FakeTensorMode  # they import sympy: only where it is asked for
-        from torch.fx.experimental.symbolic_shapes import ShapeEnv
-
-        return cls(device, FakeTensorMode(allow_non_fake_inputs=True, shape_env=ShapeEnv()))
+        return cls(device, fake_tensor_mode())
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from torch._ops import HigherOrderOperator
+
+from sphinx_fxgraph.capture.torch_private import HigherOrderOperator
 
 
 @functools.lru_cache(maxsize=4096)

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import torch
+from sphinx_fxgraph.capture.torch_private import OpOverload
 
 
 class Written(NamedTuple):
@@ -49,7 +49,7 @@ _READS: dict[str, Any] = {
 @functools.lru_cache(maxsize=4096)
 def is_own(function: Any) -> bool:
     """Whether a function is torch's: no operator of another library, nor a function that such a one tells torch of."""
-    if isinstance(function, torch._ops.OpOverload):
+    if isinstance(function, OpOverload):
         return function.namespace in ("aten", "prim", "prims")
     return (getattr(function, "__module__", None) or "torch").partition(".")[0] == "torch"
 
@@ -70,7 +70,7 @@ def written(function: Any) -> Written | None:
         return Written("call_function", getattr, lambda args: (*args[:1], attribute))
     if name in _QUIET:
         return None
-    if isinstance(function, torch._ops.OpOverload):
+    if isinstance(function, OpOverload):
         return Written("call_function", function.overloadpacket)
     if not getattr(function, "__qualname__", "").startswith(("TensorBase.", "Tensor.")):
         return Written("call_function", function, reads=name in _READS)

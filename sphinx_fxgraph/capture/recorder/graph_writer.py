@@ -11,13 +11,13 @@ from typing import Any
 
 import torch
 from torch import fx
-from torch.utils._pytree import tree_map  # what torch.fx itself uses for nested values
 
 from sphinx_fxgraph.capture import pytree
 from sphinx_fxgraph.capture.formatting import meta_of, short_meta, tensors_in, text
 from sphinx_fxgraph.capture.pytree import Path, Step
 from sphinx_fxgraph.capture.recorder.attributes import Attributes
 from sphinx_fxgraph.capture.recorder.provenance import Origin, Provenance
+from sphinx_fxgraph.capture.torch_private import pytree as torch_pytree
 from sphinx_fxgraph.capture.trace import Frame, after_writes
 from sphinx_fxgraph.record.model import TensorMeta
 
@@ -268,7 +268,7 @@ class GraphWriter:
         """A value with types in place of what was read out of tensors."""
         if not self._plain:
             return value
-        return tree_map(
+        return torch_pytree.tree_map(
             lambda item: type(item) if id(item) in self._plain else item, value, is_leaf=lambda x: id(x) in self._plain
         )
 

@@ -18,6 +18,7 @@ from sphinx_fxgraph.capture.metrics.meta_kernels import call
 from sphinx_fxgraph.capture.metrics.products import Operator
 from sphinx_fxgraph.capture.recorder.functions import is_own
 from sphinx_fxgraph.capture.recorder.provenance import storage_of
+from sphinx_fxgraph.capture.torch_private import CAN_REMEMBER, is_transforming, without_dispatch
 
 _PLAIN = frozenset(
     {type(None), bool, int, float, complex, str, torch.dtype, torch.device, torch.layout, torch.memory_format}
@@ -48,7 +49,7 @@ class Known(NamedTuple):
 
     def result(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What the function gives this time, found without a look at the operators of the dispatcher."""
-        with torch._C._DisableTorchDispatch():
+        with without_dispatch():
             return function(*args, **kwargs) if self.made is None else _made(self.made)
 
 
@@ -57,7 +58,7 @@ def key_of(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
 
     With gradients a result is more than its shape, and in a transformation of `torch.func` a tensor is.
     """
-    if torch.is_grad_enabled() or torch._C._functorch.peek_interpreter_stack() is not None or not is_own(function):
+    if not CAN_REMEMBER or torch.is_grad_enabled() or is_transforming() or not is_own(function):
         return None
     return _call_key(function, args, kwargs)
 

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import nn
 from torch.autograd import Function
-from torch.fx import _symbolic_trace
 from torch.utils import checkpoint
 
 from sphinx_fxgraph.capture.recorder.control_flow import uncompiled
 from sphinx_fxgraph.capture.recorder.regions import Regions
+from sphinx_fxgraph.capture.torch_private import TRANSFORMS, wrapped_functions
 
 _ABSENT: Any = object()
 
@@ -176,7 +176,7 @@ def _autograd_functions(observer: Observer) -> Iterator[Patch]:
 
 def _wrapped_functions(observer: Observer) -> Iterator[Patch]:
     """What a library has told torch.fx not to look into (`torch.fx.wrap`)."""
-    wrapped: dict[tuple[int, str], dict[str, Any]] = getattr(_symbolic_trace, "_wrapped_fns_to_patch", {})
+    wrapped = wrapped_functions()
     for (_, name), names in list(wrapped.items()):
         original = names.get(name)
         if callable(original):  # not one of Python's own, such as len
@@ -205,19 +205,9 @@ def _at_once(_executor: Any, function: Callable[..., Any], /, *args: Any, **kwar
     return future
 
 
-_TRANSFORMS = (
-    ("torch._functorch.apis", "vmap_impl", "vmap", 5),
-    ("torch._functorch.eager_transforms", "grad_impl", "grad", 3),
-    ("torch._functorch.eager_transforms", "grad_and_value_impl", "grad_and_value", 3),
-    ("torch._functorch.eager_transforms", "_vjp_with_argnums", "vjp", 1),
-    ("torch._functorch.eager_transforms", "_jvp_with_argnums", "jvp", 1),
-)
-"""Module, name, the public name in torch.func, and how many arguments come before those of the function."""
-
-
 def _transforms(observer: Observer) -> Iterator[Patch]:
     """A function that is transformed runs on tensors of another kind: one node."""
-    for module_name, name, public, count in _TRANSFORMS:
+    for module_name, name, public, count in TRANSFORMS:
         module = sys.modules.get(module_name)
         original = getattr(module, name, None)
         if original is not None:

@@ -25,7 +25,6 @@ from sphinx_fxgraph.capture.dependencies.call_profiler import unseen
 from sphinx_fxgraph.capture.errors import by_model
 from sphinx_fxgraph.capture.formatting import dotted, is_torch_nn, tensors_in, text
 from sphinx_fxgraph.capture.metrics.macs import MacCounter
-from sphinx_fxgraph.capture.metrics.shape_prop import slow_attention
 from sphinx_fxgraph.capture.model.arguments import arrivals
 from sphinx_fxgraph.capture.model.state import Values, untouched
 from sphinx_fxgraph.capture.recorder import control_flow, functions
@@ -37,6 +36,7 @@ from sphinx_fxgraph.capture.recorder.patches import Patch, patched, patches
 from sphinx_fxgraph.capture.recorder.provenance import Origin
 from sphinx_fxgraph.capture.recorder.regions import Regions
 from sphinx_fxgraph.capture.source_location import borders, place
+from sphinx_fxgraph.capture.torch_private import slow_attention
 from sphinx_fxgraph.capture.trace import Call, Frame, Trace, passed_through
 
 

@@ -20,6 +20,7 @@ from sphinx_fxgraph.capture import pytree
 from sphinx_fxgraph.capture.errors import CaptureError, by_model, said
 from sphinx_fxgraph.capture.formatting import dotted, meta_of, short_meta, tensors_in, text
 from sphinx_fxgraph.capture.model.arguments import ArgumentError, bind, copied, named
+from sphinx_fxgraph.capture.torch_private import sequence_number
 from sphinx_fxgraph.capture.trace import Call, Calls, Frame, Trace
 from sphinx_fxgraph.capture.tracers import gradients
 from sphinx_fxgraph.capture.tracers.gradients import Function
@@ -116,7 +117,7 @@ class _Watch:
         return leave
 
     def _changed(self) -> None:
-        self._changes.append((torch._C._autograd._get_sequence_nr(), self._open))
+        self._changes.append((sequence_number(), self._open))
 
     def at(self, number: int) -> tuple[Frame, ...]:
         """The calls that a function was made in."""

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import fx, nn
-from torch.utils import _pytree as pytree
 
 from sphinx_fxgraph.capture.errors import CaptureError, by_model, cut, message_of
 from sphinx_fxgraph.capture.metrics.shape_prop import ProbeError, probe
 from sphinx_fxgraph.capture.model.arguments import ArgumentError, bind
+from sphinx_fxgraph.capture.torch_private import open_sizes_of_one, pytree
 from sphinx_fxgraph.capture.trace import Trace
 from sphinx_fxgraph.capture.tracers.collapse import close
 from sphinx_fxgraph.capture.tracers.export_graph import Flat, Symbols
@@ -79,13 +79,10 @@ def _in_order(model: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) 
 def _export(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], notes: list[str]) -> ExportedProgram:
     """Export with open dimensions, or where that fails with the sizes of the inputs."""
     from torch import export  # it and what it imports cost a second: only where it is asked for
-    from torch.fx.experimental import _config
 
     if not hasattr(export.Dim, "AUTO"):
         raise CaptureError("trace", "':tracer: export' needs torch 2.6 or later")
     # A size of one is a size like any other; torch takes it for a size that must be one.
-    has_patch = hasattr(_config, "backed_size_oblivious")
-    patch: Any = cast("Any", _config).patch(backed_size_oblivious=True) if has_patch else contextlib.nullcontext()
     opened: Any = _copied((args, kwargs))  # torch.export marks the tensors whose dimensions are open
     shapes = cast("Any", export.ShapesCollection)()
     for leaf in pytree.tree_leaves(opened):
@@ -93,7 +90,7 @@ def _export(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], not
             shapes[leaf] = {0: export.Dim.AUTO}
     with torch.enable_grad():  # so that the graph shows the regions without gradients
         try:
-            with patch:
+            with open_sizes_of_one():
                 return export.export(model, *opened, dynamic_shapes=shapes, strict=False)
         except Exception as error:  # noqa: BLE001 - the same again without what may be the reason
             program = export.export(model, *_copied((args, kwargs)), strict=False)

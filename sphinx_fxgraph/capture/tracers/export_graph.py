@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import fx, nn
-from torch.utils import _pytree as pytree
 
 from sphinx_fxgraph.capture.formatting import dotted, short_dtype, short_name, tensors_in, text
+from sphinx_fxgraph.capture.torch_private import pytree
 from sphinx_fxgraph.capture.trace import Calls, Frame
 from sphinx_fxgraph.capture.tracers.stack_trace import traced_place
 
