@@ -6,6 +6,7 @@ thrown away (https://github.com/sphinx-doc/sphinx/issues/14362 is what happens o
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import shutil
 import sys
@@ -94,12 +95,26 @@ def find_engine(setting: str = "") -> Engine:
     for folder in (sysconfig.get_path("scripts"), str(Path(sys.executable).parent), None):
         if command := shutil.which("graphviz-pure", path=folder):
             return Engine(command)
+    if command := _script("graphviz-pure"):
+        return Engine(command)
     if command := shutil.which("dot"):
         return Engine(command)
     raise EngineMissingError(
         "no Graphviz engine found: run `pip install graphviz-pure`, or install Graphviz, or commit the cache "
         'and build with fxgraph_mode = "cached"'
     )
+
+
+def _script(distribution: str) -> str | None:
+    """Return the path of the program that an importable distribution has installed outside of the usual folders."""
+    try:
+        installed = importlib.metadata.distribution(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    listed = [str(file) for file in installed.files or () if file.stem == distribution]
+    beside = [f"{folder}/{distribution}" for folder in ("bin", "Scripts")]  # pip install --target
+    found = (str(installed.locate_file(file)) for file in (*listed, *beside))
+    return next(filter(None, map(shutil.which, found)), None)
 
 
 def _documents(text: str) -> Iterator[Any]:

@@ -9,8 +9,11 @@ import fnmatch
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
+from docutils import nodes
+from sphinx import addnodes
 from sphinx.domains import Domain, ObjType
 
+from sphinx_fxgraph.sphinxext.nodes import fxgraph
 from sphinx_fxgraph.sphinxext.state import Run
 from sphinx_fxgraph.text.ids import anchor
 
@@ -36,6 +39,12 @@ class ModelUse(NamedTuple):
     """The name by which other pages refer to the graph."""
     figure: str = ""
     """The id of the figure."""
+    rows: bool = True
+    """Whether a node table stands behind the figure."""
+    title: str = ""
+    """The caption of the figure, or the title of a page with no other graph; empty where there is neither."""
+    conditions: tuple[tuple[str, str], ...] = ()
+    """The kinds and expressions of the ``only`` and ``ifconfig`` directives around the figure."""
 
     @property
     def spec_id(self) -> str:
@@ -58,7 +67,7 @@ class FxDomain(Domain):
 
     name = "fx"
     label = "fxgraph"
-    data_version = 8
+    data_version = 9
     initial_data: ClassVar[dict[str, dict[str, Any]]] = {
         "uses": {},
         "mentions": {},
@@ -117,14 +126,48 @@ class FxDomain(Domain):
         """Remember that a page compares two models; both are noted as uses, too."""
         self.differences.setdefault(docname, []).append(use)
 
-    def named(self, pattern: str = "*") -> dict[str, tuple[str, ModelUse]]:
-        """Return the graphs whose names match a pattern: name -> docname and use. The first of a name wins."""
+    def named(self, pattern: str = "*", near: str = "") -> dict[str, tuple[str, ModelUse]]:
+        """Return the graphs whose names match a pattern: name -> docname and use.
+
+        Of several graphs with one name, those that the builder shows come before the others, then those on the page
+        ``near``, then the first in alphabetical order of pages.
+
+        Args:
+            pattern: may hold ``*`` and ``?``.
+            near: the docname of the page that refers to the graphs.
+        """
         names: dict[str, tuple[str, ModelUse]] = {}
-        for docname in sorted(self.uses):
+        for docname in sorted(self.uses, key=lambda docname: (docname != near, docname)):
             for use in self.uses[docname]:
                 if use.name and fnmatch.fnmatchcase(use.name, pattern):
-                    names.setdefault(use.name, (docname, use))
+                    other = names.setdefault(use.name, (docname, use))[1]
+                    if not self.is_shown(other) and self.is_shown(use):
+                        names[use.name] = docname, use
         return names
+
+    def duplicates(self) -> Iterator[tuple[str, ModelUse, str]]:
+        """Yield each use whose name an earlier one has: the name, the use, and the location of the earlier one."""
+        first: dict[str, str] = {}
+        for use in self.all_uses():
+            if use.name and self.is_shown(use) and first.setdefault(use.name, use.location) != use.location:
+                yield use.name, use, first[use.name]
+
+    def is_shown(self, use: ModelUse) -> bool:
+        """Return whether the builder shows a use: ``only`` and ``ifconfig`` may leave it out."""
+        return not use.conditions or all(self.run.is_true(kind, text) for kind, text in use.conditions)
+
+    def process_doc(self, env: BuildEnvironment, docname: str, document: nodes.document) -> None:  # noqa: ARG002
+        """Add to the uses of a page what is known when all of it has been read."""
+        places = {place["figure"]: place for place in document.findall(fxgraph)}
+        if not places or docname not in self.uses:
+            return
+        heading = next(document.findall(nodes.title), None)
+        page_title = heading.astext() if heading is not None and len(places) == 1 else ""
+        for number, use in enumerate(self.uses[docname]):
+            if place := places.get(use.figure):
+                caption = next(place.parent.findall(nodes.caption), None)
+                title = page_title if caption is None else caption.astext()
+                self.uses[docname][number] = use._replace(title=title, conditions=tuple(_conditions(place)))
 
     @property
     def docnames(self) -> list[str]:
@@ -150,10 +193,18 @@ class FxDomain(Domain):
     def get_objects(self) -> Iterator[tuple[str, str, str, str, str, int]]:
         """Yield the named graphs and the nodes in them, for other projects to refer to."""
         for name, (docname, use) in self.named().items():
+            if not self.is_shown(use):
+                continue
             yield name, name, "model", docname, use.figure, 1
             outline = self.run.outline(use.spec_id) if self.run.shows else None
             for path in outline.paths() if outline else ():
                 yield f"{name}:{path}", path, "node", docname, anchor(use.figure, path), -1
+
+
+def _conditions(node: nodes.Node) -> Iterator[tuple[str, str]]:
+    while node := node.parent:
+        if isinstance(node, addnodes.only) or type(node).__name__ == "ifconfig":  # of sphinx.ext.ifconfig
+            yield type(node).__name__, node["expr"]
 
 
 def fx_domain(env: BuildEnvironment) -> FxDomain:

@@ -52,11 +52,28 @@ def lazy(name: str) -> Callable[..., Any]:
     return call
 
 
+_WRITERS: dict[type[nodes.Element], tuple[str, str]] = {
+    fxgraph: ("writers.html.visit_fxgraph", ""),
+    fxgraph_tables: ("writers.html_tables.visit_tables", "writers.html_tables.depart_tables"),
+    fxgraph_rows: ("writers.html_tables.visit_rows", "writers.html_tables.depart_rows"),
+    fxgraph_nodes: ("writers.html_tables.visit_nodes", ""),
+}
+
+
+def add_to_builder(app: Sphinx) -> None:
+    """Register the nodes for the builder by its name, if any other extension has done so.
+
+    Sphinx takes the handlers of a builder's format only if no extension has handlers for the builder's name
+    (`SphinxComponentRegistry.create_translator`).
+    """
+    known = getattr(app.registry, "translation_handlers", {})
+    if app.builder.format == "html" and app.builder.name in known:
+        for node, (visit, depart) in _WRITERS.items():
+            known[app.builder.name].setdefault(node.__name__, (lazy(visit), lazy(depart) if depart else None))
+
+
 def setup(app: Sphinx) -> None:
-    """Tell Sphinx how they are written; other formats get nodes that they know."""
-    app.add_node(fxgraph, html=(lazy("writers.html.visit_fxgraph"), None))
-    app.add_node(
-        fxgraph_tables, html=(lazy("writers.html_tables.visit_tables"), lazy("writers.html_tables.depart_tables"))
-    )
-    app.add_node(fxgraph_rows, html=(lazy("writers.html_tables.visit_rows"), lazy("writers.html_tables.depart_rows")))
-    app.add_node(fxgraph_nodes, html=(lazy("writers.html_tables.visit_nodes"), None))
+    """Register how the nodes are written; in other formats they are replaced by nodes of docutils."""
+    for node, (visit, depart) in _WRITERS.items():
+        app.add_node(node, html=(lazy(visit), lazy(depart) if depart else None))
+    app.connect("builder-inited", add_to_builder)

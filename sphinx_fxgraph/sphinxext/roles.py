@@ -69,27 +69,30 @@ class ResolvingFxDomain(FxDomain):
         builder: Builder,
         typ: str,
         target: str,
-        node: pending_xref,  # noqa: ARG002
+        node: pending_xref,
         contnode: nodes.Element,
     ) -> nodes.Element | None:
         """Return what replaces a role; None for an unknown name."""
         from sphinx_fxgraph.sphinxext.references import resolve
 
-        return resolve(self, fromdocname, builder, typ, target, contnode)
+        return resolve(self, fromdocname, builder, typ, target, contnode, node.get("refexplicit", False))
 
     def resolve_any_xref(
         self,
-        env: BuildEnvironment,  # noqa: ARG002 - as Sphinx calls it
+        env: BuildEnvironment,
         fromdocname: str,
         builder: Builder,
         target: str,
-        node: pending_xref,  # noqa: ARG002
+        node: pending_xref,
         contnode: nodes.Element,
     ) -> list[tuple[str, nodes.reference]]:
-        """Return the model of this name."""
+        """Return the model of this name, unless its ``:name:`` is a label of Sphinx, which leads to the same place."""
         from sphinx_fxgraph.sphinxext.references import resolve
 
-        found = resolve(self, fromdocname, builder, "model", target, contnode)
+        standard = env.domains["std"]
+        if standard.resolve_any_xref(env, fromdocname, builder, target, node, contnode.deepcopy()):
+            return []
+        found = resolve(self, fromdocname, builder, "model", target, contnode, node.get("refexplicit", False))
         return [("fx:model", found)] if isinstance(found, nodes.reference) else []
 
 

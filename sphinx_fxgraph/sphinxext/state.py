@@ -134,6 +134,16 @@ class Run:
             return False
         return bool(self.jobs(key, look_of(look)))
 
+    def is_true(self, kind: str, expression: str) -> bool:
+        """Return whether an ``only`` or ``ifconfig`` directive shows its content in this build."""
+        try:
+            if kind == "only":
+                return bool(self.builder.tags.eval_condition(expression))
+            names = {value.name: value.value for value in self.builder.config} | {"builder": self.builder.name}
+            return bool(eval(expression, names))  # noqa: S307 - as sphinx.ext.ifconfig does with the same text
+        except Exception:  # noqa: BLE001 - Sphinx warns of what is wrong
+            return True
+
     def look(self, key: str, look: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the options of a drawing; those of a difference depend on what differs."""
         compared = self.compared.get(key)

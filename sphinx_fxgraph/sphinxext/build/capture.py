@@ -54,6 +54,8 @@ def update(app: Sphinx, env: BuildEnvironment) -> list[str]:
     run = domain.run
     uses = list(domain.all_uses())
     run.specs = {use.spec_id: use.spec for use in uses}
+    for name, use, first in domain.duplicates() if run.builder.format else ():
+        warn(f"the graph name {name!r} is used twice; the other graph of this name is at {first}", "option", use.location)
     if run.shows:
         run.up_to_date = outdated.up_to_date(domain)
         complete(app, run, uses)

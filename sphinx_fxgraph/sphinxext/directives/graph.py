@@ -106,6 +106,7 @@ class FxgraphDirective(SphinxDirective):
             () if expect else tuple(said.items()),
             " ".join(checked.get("name", "").split()),
             shown[1]["figure"],
+            checked.get("table") != (),
         )
         fx_domain(self.env).note_use(self.env.docname, use)
         return [*shown]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,7 +18,7 @@ from sphinx_fxgraph.render import summary
 from sphinx_fxgraph.sphinxext import messages
 from sphinx_fxgraph.sphinxext.directives.table import NUMBERS, Entry
 from sphinx_fxgraph.sphinxext.domain import FxDomain, ModelUse, fx_domain
-from sphinx_fxgraph.sphinxext.writers import tables
+from sphinx_fxgraph.sphinxext.writers import nested, tables
 from sphinx_fxgraph.tables import stages, variants
 from sphinx_fxgraph.text.units import Units
 
@@ -47,28 +48,33 @@ def fill_tables(document: nodes.document, env: BuildEnvironment) -> None:
     link = _Linker(domain.run.builder, env.docname)
     for table in [table for table in document.findall(nodes.table) if "fxgraph" in table]:
         asked = table.attributes.pop("fxgraph")
-        models = list(_models(domain, [Entry(*row) for row in asked["rows"]], table))
+        models = list(_models(domain, [Entry(*row) for row in asked["rows"]], table, env.docname))
         if not models:
             table.parent.remove(table)
         elif asked["compare"]:
             table += _compared(models, units, link)
         else:
             table += _listed(models, asked["columns"], units, link)
+        nested.flatten(table, domain.run.builder.format)
 
 
-def _models(domain: FxDomain, entries: Sequence[Entry], table: nodes.table) -> Iterator[Model]:
-    """The rows, each graph once."""
-    run, told = domain.run, set()
-    shown = {use.spec_id: (docname, use.figure) for docname, use in reversed(list(_figures(domain)))}
+def _models(domain: FxDomain, entries: Sequence[Entry], table: nodes.table, docname: str) -> Iterator[Model]:
+    """Yield the rows, each graph once: those of a pattern in the order of the pages, or of the one page they are on."""
+    run, listed = domain.run, set()
+    shown = {use.spec_id: (page, use.figure) for page, use in reversed(list(_figures(domain)))}
+    position = _positions(domain)
     for entry in entries:
-        named = domain.named(entry.text)
+        named = domain.named(entry.text, near=docname)
         exact = {entry.text: named[entry.text]} if entry.text in named else named
-        for name in sorted(exact, key=_natural):
-            docname, use = exact[name]
-            if name not in told:
-                told.add(name)
+        titles = Counter(use.title for _, use in exact.values())
+        for name in sorted(exact, key=lambda name: (*position[exact[name][1].location], _natural(name))):
+            page, use = exact[name]
+            if name not in listed:
+                listed.add(name)
                 record = run.record(use.spec_id) if run.shows else None
-                yield Model((len(exact) == 1 and entry.title) or name, (docname, use.figure), record)
+                title = use.title if use.title and titles[use.title] == 1 else name
+                place = (page, use.figure) if domain.is_shown(use) else None
+                yield Model((len(exact) == 1 and entry.title) or title, place, record)
         if not exact and entry.spec:
             record = run.record(entry.spec) if run.shows else None
             spec = run.specs.get(entry.spec)
@@ -78,9 +84,25 @@ def _models(domain: FxDomain, entries: Sequence[Entry], table: nodes.table) -> I
 
 
 def _figures(domain: FxDomain) -> Iterator[tuple[str, ModelUse]]:
-    """The uses that have a graph on their page."""
+    """Yield the uses that have a graph on their page."""
     for docname in sorted(domain.uses):
-        yield from ((docname, use) for use in domain.uses[docname] if use.figure)
+        yield from ((docname, use) for use in domain.uses[docname] if use.figure and domain.is_shown(use))
+
+
+def _positions(domain: FxDomain) -> dict[str, tuple[int, int]]:
+    """Return where each use stands, by its location: the number of the page in the toctrees, and on the page."""
+    pages: dict[str, int] = {}
+    pending = [domain.env.config.root_doc]
+    while pending:
+        docname = pending.pop()
+        if docname not in pages:
+            pages[docname] = len(pages)
+            pending.extend(reversed(domain.env.toctree_includes.get(docname, ())))
+    return {
+        use.location: (pages.get(docname, len(pages)), number if docname in pages else 0)
+        for docname, uses in domain.uses.items()
+        for number, use in enumerate(uses)
+    }
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
@@ -198,7 +220,9 @@ def fill_reports(document: nodes.document, env: BuildEnvironment) -> None:
         columns = _FAILED_COLUMNS if only == "failed" else _REPORT_COLUMNS
         body, texts = nodes.tbody(), []
         for docname in sorted(domain.uses):
-            for use in {(use.figure, use.spec_id): use for use in domain.uses[docname]}.values():
+            for use in {
+                (use.figure, use.spec_id): use for use in domain.uses[docname] if domain.is_shown(use)
+            }.values():
                 record = run.record(use.spec_id) if run.shows else None
                 if only == "failed" and record is not None and not record.failure:
                     continue
@@ -210,6 +234,7 @@ def fill_reports(document: nodes.document, env: BuildEnvironment) -> None:
                 texts.append(cells)
         if texts:
             table += tables.grouped(columns, body, tables.widths(columns, texts, WIDEST))
+            nested.flatten(table, run.builder.format)
         else:
             told = "every capture went well" if only else "no page shows a model"
             table.replace_self(nodes.paragraph(told, told))

@@ -15,7 +15,7 @@ from sphinx_fxgraph.sphinxext import messages
 from sphinx_fxgraph.sphinxext.domain import fx_domain
 from sphinx_fxgraph.sphinxext.nodes import fxgraph, fxgraph_rows, fxgraph_tables
 from sphinx_fxgraph.sphinxext.state import Run, look_of
-from sphinx_fxgraph.sphinxext.writers import static_image, tables
+from sphinx_fxgraph.sphinxext.writers import nested, static_image, tables
 from sphinx_fxgraph.tables import stages
 from sphinx_fxgraph.text.escape import file_stem
 from sphinx_fxgraph.text.ids import anchor
@@ -36,10 +36,19 @@ def fill(document: nodes.document, env: BuildEnvironment) -> None:
         place["look"] = run.look(place["spec"], place["look"])
         place["prefix"] = _prefix(run, place, taken)
         _fill_figure(env, place)
+    outside: dict[nodes.Element, list[nodes.Node]] = {}
     for behind in list(document.findall(fxgraph_tables)):
         behind["look"] = run.look(behind["spec"], behind["look"])
         behind["prefix"] = _prefix(run, behind, taken)
-        _fill_behind(run, behind)
+        around = None if _is_html(run) else nested.container(behind, run.builder.format)
+        parts = _behind(run, behind)
+        if around is None or not parts:
+            behind.parent.replace(behind, parts)
+        else:
+            behind.parent.remove(behind)
+            outside.setdefault(around, []).extend((_heading(run, behind), *parts))
+    for around, parts in outside.items():
+        around.parent.insert(around.parent.index(around) + 1, parts)
 
 
 def _prefix(run: Run, place: nodes.Element, taken: set[str]) -> str:
@@ -86,11 +95,17 @@ def _fill_figure(env: BuildEnvironment, place: fxgraph) -> None:
         figure += nodes.legend("", facts)
 
 
-def _fill_behind(run: Run, behind: fxgraph_tables) -> None:
+def _heading(run: Run, behind: fxgraph_tables) -> nodes.paragraph:
+    """Return the name of the model whose tables do not stand below its figure."""
+    spec = run.specs[behind["spec"]]
+    return nodes.paragraph("", "", nodes.strong("", spec.target or spec.label))
+
+
+def _behind(run: Run, behind: fxgraph_tables) -> list[nodes.Node]:
+    """Return what stands behind a figure: a failure, the stages, the node table."""
     record = run.record(behind["spec"]) if run.shows else None
     if record is None:
-        behind.parent.remove(behind)
-        return
+        return []
     record = named(record, behind["look"].get("dims", ()))
     told: list[nodes.Node] = []
     if not _is_drawn(run, behind):
@@ -116,7 +131,7 @@ def _fill_behind(run: Run, behind: fxgraph_tables) -> None:
         told += tables.plain_changes(compared.difference)
     elif columns:
         told += tables.plain_tables(record, columns, run.config.units)
-    behind.parent.replace(behind, [*told, behind] if behind.children else told)
+    return [*told, behind] if behind.children else told
 
 
 def _outline(record: Record) -> list[nodes.Node]:

@@ -17,7 +17,7 @@ from sphinx_fxgraph.sphinxext.domain import fx_domain
 from sphinx_fxgraph.sphinxext.messages import warn
 from sphinx_fxgraph.sphinxext.nodes import fxgraph
 from sphinx_fxgraph.sphinxext.state import Run, look_of
-from sphinx_fxgraph.sphinxext.writers import latex
+from sphinx_fxgraph.sphinxext.writers import latex, nested
 from sphinx_fxgraph.text.escape import unique_file_stem
 
 if TYPE_CHECKING:
@@ -81,6 +81,9 @@ def put(env: BuildEnvironment, place: fxgraph) -> Sequence[nodes.Element]:
     if is_latex:
         size = document.print_size(picture, shares=how["shares"], legend=how["legend"])
         cut = strips(picture, size, _PAPER, latex.GAP)
+        if nested.container(place, "latex") is not None:  # a float cannot stand there, so there is one sheet
+            text = f"\\sphinxincludegraphics[width={cut.width * cut.scale:.0f}bp]{{{file.name}}}"
+            return [nodes.raw("", text, format="latex")]
         return [nodes.raw("", text, format="latex") for text in latex.sheets(file.name, cut, convert.POINTS)]
     env.images.add_file(env.docname, str(file))
     return [nodes.image("", uri=str(file), candidates={"*": str(file)}, alt=how["description"])]
