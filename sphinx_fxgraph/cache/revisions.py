@@ -88,6 +88,17 @@ def not_added(paths: Sequence[Path]) -> list[Path]:
     return [path for path in paths if path.name not in known]
 
 
+def ignored(paths: Sequence[Path]) -> dict[Path, str]:
+    """Return those of some files in one folder that git ignores, and the rule of each: ``.gitignore:3:*.json``."""
+    if not paths:
+        return {}
+    names = [path.name for path in paths if path in set(not_added(paths))]
+    told = _git(paths[0].parent, "check-ignore", "-v", "--", *names).decode(errors="replace") if names else ""
+    by_name = {path.name: path for path in paths}
+    rules = (line.rpartition("\t") for line in told.splitlines())
+    return {by_name[name]: rule for rule, _, name in rules if name in by_name and ":!" not in rule}
+
+
 def _commit(text: str, folder: str | os.PathLike[str]) -> str:
     revision, colon, _ = text.partition(":")
     if not colon or not revision or revision.startswith("-"):

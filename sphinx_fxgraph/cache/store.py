@@ -76,11 +76,15 @@ class Store:
 
     Args:
         folder: made when the first file is written.
-        writable: whether anything is written at all.
+        writable: whether anything is written into that folder.
+        drawings: the folder of DOT and layouts, which is always written; None if they stand beside the records.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], writable: bool = True) -> None:
+    def __init__(
+        self, folder: str | os.PathLike[str], writable: bool = True, drawings: str | os.PathLike[str] | None = None
+    ) -> None:
         self.folder = Path(folder)
+        self.drawings = self.folder if drawings is None else Path(drawings)
         self.writable = writable
         self.complaints: list[str] = []
         """What could not be written and why, each once; what was captured is still good for this build."""
@@ -154,7 +158,8 @@ class Store:
         with contextlib.suppress(OSError):  # no folder, no orphans
             for path in sorted(self.folder.iterdir()):
                 ours = _OURS.fullmatch(path.name)
-                if (ours and ours[1] not in kept and _is_ours(path, ours[2])) or _is_left(path):
+                elsewhere = ours and ours[2] != ".json" and self.drawings != self.folder
+                if (ours and (ours[1] not in kept or elsewhere) and _is_ours(path, ours[2])) or _is_left(path):
                     found.append(path)
         return found
 
@@ -189,22 +194,28 @@ class Store:
         return found if _canonical(found.spec) == _canonical(spec.to_dict()) else None
 
     def _path(self, spec: Key, suffix: str) -> Path:
-        return self.folder / f"{_stem(spec)}{suffix}"
+        folder = self.folder if suffix == ".json" else self.drawings
+        return folder / f"{_stem(spec)}{suffix}"
+
+    @property
+    def keeps_drawings(self) -> bool:
+        """Whether DOT and layouts that are made are written."""
+        return self.writable or self.drawings != self.folder
 
     def _write(self, path: Path, text: str) -> bool:
         data = text.encode("utf-8", "replace")
-        if not self.writable or _same(path, data):
+        if not (self.writable or path.parent != self.folder) or _same(path, data):
             return False
         temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")  # mkstemp's files are its owner's alone
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             with temporary.open("xb") as file:
                 file.write(data)
             temporary.replace(path)
         except OSError as error:
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
-            self._complain(f"cannot write to {self.folder}: {error.strerror or error}")
+            self._complain(f"cannot write to {path.parent}: {error.strerror or error}")
             return False
         return True
 

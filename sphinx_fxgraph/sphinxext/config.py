@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from sphinx.config import ENUM
 
 from sphinx_fxgraph.options import COLORS
 from sphinx_fxgraph.record.conventions import CONVENTIONS
+from sphinx_fxgraph.sphinxext.messages import warn
 from sphinx_fxgraph.text.units import FORMATS, Units
 
 if TYPE_CHECKING:
@@ -43,6 +45,12 @@ class Config:
         "",
         types=(str,),
         help="Folder of the records, relative to conf.py. It may be committed. Default: beside the doctrees",
+    )
+    commit: str = _value(
+        "all",
+        types=ENUM("all", "records"),
+        help="What the folder of the cache holds. all: records, DOT and layouts; records: only records. DOT and "
+        "layouts are then made again, beside the doctrees, in milliseconds each",
     )
     dot: str = _value("", types=(str,), help="The Graphviz engine to use, as a command")
     timeout: int = _value(300, types=(int,), help="Seconds that one capture may take")
@@ -99,8 +107,32 @@ class Config:
         return cls(**{field.name: getattr(config, f"fxgraph_{field.name}") for field in dataclasses.fields(cls)})
 
 
+def check_types(app: Sphinx, config: SphinxConfig) -> None:  # noqa: ARG001 - an event handler
+    """Warn of each value whose type is wrong, and use its default."""
+    for name, default in dataclasses.asdict(Config()).items():
+        value = getattr(config, f"fxgraph_{name}")
+        if isinstance(value, os.PathLike) and isinstance(default, str):
+            config[f"fxgraph_{name}"] = os.fspath(value)
+        elif not isinstance(value, (list, tuple) if isinstance(default, tuple | list) else type(default)):
+            kind = _KINDS.get(type(default), type(default).__name__)
+            example = ', such as "package.module:factory"' if name == "executor" else ""
+            warn(f"fxgraph_{name} is {kind}{example}, not {type(value).__name__}; the default is used", "option")
+            config[f"fxgraph_{name}"] = default
+
+
+_KINDS = {
+    str: "a string",
+    int: "a whole number",
+    bool: "True or False",
+    dict: "a dictionary",
+    tuple: "a list",
+    list: "a list",
+}
+
+
 def setup(app: Sphinx) -> None:
     """Declare the values to Sphinx."""
     for name, value in dataclasses.asdict(Config()).items():
         metadata = Config.__dataclass_fields__[name].metadata
         app.add_config_value(f"fxgraph_{name}", value, metadata["rebuild"], metadata["types"], metadata["help"])
+    app.connect("config-inited", check_types, priority=400)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sphinx_fxgraph.cache.store import Store
 from sphinx_fxgraph.options import ViewOptions
 from sphinx_fxgraph.record.header import Failure
+from sphinx_fxgraph.text.escape import file_stem
 
 if TYPE_CHECKING:
     from sphinx.builders import Builder
@@ -112,7 +113,7 @@ class Run:
     def keep_drawing(self, key: str, dot: str, layouts: dict[str, Any], engine: str) -> None:
         """Likewise for a model's layouts."""
         self.store.put_drawing(self.specs[key], dot, layouts, engine)
-        if self.store.complaints or not self.store.writable:
+        if self.store.complaints or not self.store.keeps_drawings:
             self.layouts[key] = layouts
         self.seals.pop(key, None)
 
@@ -143,6 +144,10 @@ class Run:
             return bool(eval(expression, names))  # noqa: S307 - as sphinx.ext.ifconfig does with the same text
         except Exception:  # noqa: BLE001 - Sphinx warns of what is wrong
             return True
+
+    def dot_name(self, key: str) -> str:
+        """Return the path of a model's DOT file below the folder of downloads."""
+        return f"fxgraph/{file_stem(self.specs[key].label)}-{key[:8]}.dot"
 
     def look(self, key: str, look: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the options of a drawing; those of a difference depend on what differs."""

@@ -112,3 +112,16 @@ def test_a_registry_that_fails_keeps_the_pages(project: Project) -> None:
     warnings = project.build("html").warnings
     assert "fxgraph_zoo, nets: nets:list_models: ZeroDivisionError: division by zero [fxgraph.import]" in warnings
     assert (project.source / "models" / "small.rst").exists()
+
+
+def test_a_name_that_the_registry_lacks_is_told(project: Project) -> None:
+    project.configure(
+        "fxgraph_mode = 'off'\nfxgraph_zoo = {'nets': {'folder': 'models', 'registry': ['small', 'large'],"
+        " 'include': ['smal', 'l*'], 'exclude': ['huge'], 'options': {'*': {}, 'lrge': {}}}}\n"
+    )
+    project.write("index.rst", "Index\n=====\n\n.. fxgraph-zoo:: nets\n")
+    told = project.build("html").warnings
+    assert "fxgraph_zoo, nets: include: no model is called 'smal'; did you mean small?" in told
+    assert "fxgraph_zoo, nets: exclude: no model is called 'huge'" in told
+    assert "fxgraph_zoo, nets: options: no model is called 'lrge'; did you mean large?" in told
+    assert "'l*'" not in told

@@ -122,7 +122,19 @@ class WarmBuilder(_CacheBuilder):
         if failed and (why := capture.cannot(run.config)):
             print(f"nothing is captured here, since {why}")
         print(f"{len(mine) - len(failed)} of {len(mine)} graphs are in {_near(run.store.folder)}{told}")
+        self._tell_ignored(run)
         return not failed and not run.store.complaints
+
+    def _tell_ignored(self, run: Run) -> None:
+        """Say which rules make git ignore files of a cache that is meant to be committed."""
+        from sphinx_fxgraph.cache import revisions
+
+        paths = run.store.used(run.specs.values()) if self.config.fxgraph_cache_dir else []
+        ignored = revisions.ignored(paths)
+        if ignored:
+            rules = ", ".join(dict.fromkeys(ignored.values()))
+            print(f"git ignores {len(ignored)} of the {len(paths)} files there, since {rules}")
+            print(f"to commit them: add the line !{_near(run.store.folder)}/* to .gitignore")
 
 
 class CheckBuilder(_CacheBuilder):
@@ -136,9 +148,11 @@ class CheckBuilder(_CacheBuilder):
         run.config = dataclasses.replace(run.config, mode="auto")
         reasons = capture.stale(run, dict.fromkeys(use.spec_id for use in uses))
         shown = [*uses, *capture.compared(app, run)]
+        # Where only records are kept, layouts are made in each build.
+        jobs_of = capture.pictures(run, shown) if run.store.drawings == run.store.folder else {}
         undrawn = {
             key
-            for key, jobs in capture.pictures(run, shown).items()
+            for key, jobs in jobs_of.items()
             if key not in reasons and not all(job.complete() for job in jobs)
         }
         before = {key: run.record(key) for key in reasons}

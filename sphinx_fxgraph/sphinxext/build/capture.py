@@ -44,7 +44,8 @@ def begin(app: Sphinx) -> None:
     """The builder is known: get ready for it."""
     config = Config.of(app.config)
     folder = Path(app.confdir, config.cache_dir) if config.cache_dir else Path(app.doctreedir, "fxgraph")
-    store = Store(folder, writable=config.mode not in ("cached", "off"))
+    drawings = Path(app.doctreedir, "fxgraph") if config.commit == "records" else None
+    store = Store(folder, config.mode not in ("cached", "off"), None if drawings == folder else drawings)
     fx_domain(app.env).run = Run(app.builder, config, store, tuple(getattr(app.config, "autodoc_mock_imports", ())))
 
 

@@ -6,15 +6,17 @@ the output and not in the environment, since several outputs share that.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import sphinx_fxgraph
-from sphinx_fxgraph.sphinxext.domain import FxDomain, fx_domain
+from sphinx_fxgraph.sphinxext.domain import FxDomain, ModelUse, fx_domain
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -45,8 +47,33 @@ def changed(domain: FxDomain) -> list[str]:
     for docname in domain.docnames:
         is_incomplete = run.shows and any(run.is_incomplete(use.spec_id, use.look) for use in domain.uses.get(docname, ()))
         run.digests[docname] = _digest(domain, docname, seals) + _INCOMPLETE * is_incomplete
-    before = _read(run)
-    return [docname for docname, now in run.digests.items() if before.get(docname) != now]
+    before, lost = _read(run), _lost_files(run)
+    return [
+        docname
+        for docname, now in run.digests.items()
+        if before.get(docname) != now or any(_owns(run, use, lost) for use in domain.uses.get(docname, ()) if lost)
+    ]
+
+
+def _lost_files(run: Run) -> frozenset[str]:
+    """Return the files beside the pages, such as downloads, that an earlier build wrote and that are gone."""
+    before = _notes(run).get("files", ())
+    return frozenset(map(str, before)) - _files(run) if isinstance(before, list) else frozenset()
+
+
+def _files(run: Run) -> frozenset[str]:
+    """Return the files beside the pages that are in the output, as paths relative to it."""
+    found = set()
+    for folder in ("_downloads/fxgraph", "_static/fxgraph"):
+        with contextlib.suppress(OSError):
+            found |= {f"{folder}/{name}" for name in os.listdir(Path(run.builder.outdir, folder))}
+    return frozenset(found)
+
+
+def _owns(run: Run, use: ModelUse, files: Collection[str]) -> bool:
+    """Return whether any of the files belongs to a use: it is named after the figure, or after the model."""
+    download = f"_downloads/{run.dot_name(use.spec_id)}"
+    return download in files or any(file.startswith(f"_static/fxgraph/{use.figure}-") for file in files)
 
 
 def finish(app: Sphinx, exception: Exception | None) -> None:
@@ -58,9 +85,10 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
     before = _read(run)
     there = set(domain.docnames)
     now = {docname: digest for docname, digest in (before | run.written).items() if docname in there}
-    if exception is None and now != before:
+    notes = {"files": sorted(_files(run)), "pages": now}
+    if exception is None and notes != _notes(run) and (now or before):
         temporary = run.notes.with_name(f"{run.notes.name}.{os.getpid()}")
-        temporary.write_text(json.dumps(now, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        temporary.write_text(json.dumps(notes, indent=1, sort_keys=True) + "\n", encoding="utf-8")
         temporary.replace(run.notes)
 
 
@@ -102,6 +130,12 @@ def _compared(domain: FxDomain, docname: str) -> list[list[str]]:
 
 
 def _read(run: Run) -> dict[str, str]:
+    """Return the digest of each page as it was last written."""
+    pages = _notes(run).get("pages")
+    return pages if isinstance(pages, dict) else {}
+
+
+def _notes(run: Run) -> dict[str, Any]:
     try:
         found = json.loads(run.notes.read_text(encoding="utf-8"))
     except (OSError, ValueError):

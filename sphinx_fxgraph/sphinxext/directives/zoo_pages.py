@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import jinja2.sandbox
 
 from sphinx_fxgraph.cache.fingerprints import SourceFinder
-from sphinx_fxgraph.errors import SpecError
+from sphinx_fxgraph.errors import SpecError, suggestion
 from sphinx_fxgraph.options import CaptureOptions, FigureOptions, ViewOptions, declared
 from sphinx_fxgraph.spec.parser import parse_inputs, parse_target
 from sphinx_fxgraph.spec.syntax import packages
@@ -110,12 +110,24 @@ def _models(app: Sphinx, run: Run, zoo: Zoo) -> list[Entry] | None:
         found = _called(app, run, zoo) if registry.is_callable(found) else registry.read(Path(app.confdir, found))
     if found is None:
         return None
+    entries = registry.entries(found)
+    _check_patterns(zoo, [entry.name for entry in entries])
     return [
         entry
-        for entry in registry.entries(found)
+        for entry in entries
         if any(fnmatch.fnmatchcase(entry.name, pattern) for pattern in zoo.include)
         and not any(fnmatch.fnmatchcase(entry.name, pattern) for pattern in zoo.exclude)
     ]
+
+
+def _check_patterns(zoo: Zoo, names: Sequence[str]) -> None:
+    """Warn of each name in the settings of a zoo that no model has, and of patterns that include none."""
+    for setting, patterns in (("include", zoo.include), ("exclude", zoo.exclude), ("options", zoo.options or ())):
+        for pattern in patterns:
+            matters = setting == "include" or not re.search(r"[*?\[]", pattern)
+            if matters and names and not any(fnmatch.fnmatchcase(name, pattern) for name in names):
+                hint = suggestion(pattern, names)
+                warn(f"fxgraph_zoo, {zoo.name}: {setting}: no model is called {one_line(pattern)!r}{hint}", "option")
 
 
 def _called(app: Sphinx, run: Run, zoo: Zoo) -> Any:

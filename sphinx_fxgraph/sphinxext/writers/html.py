@@ -22,7 +22,6 @@ from sphinx_fxgraph.sphinxext.assets import write
 from sphinx_fxgraph.sphinxext.domain import fx_domain
 from sphinx_fxgraph.sphinxext.nodes import fxgraph, fxgraph_tables
 from sphinx_fxgraph.sphinxext.state import look_of
-from sphinx_fxgraph.sphinxext.writers.resolve import dot_name
 from sphinx_fxgraph.sphinxext.writers.static_image import print_svg
 from sphinx_fxgraph.text.escape import file_stem, unique_file_stem
 from sphinx_fxgraph.text.ids import ids
@@ -51,7 +50,7 @@ def visit_fxgraph(writer: HTML5Translator, node: fxgraph) -> None:
         raise nodes.SkipNode
     picture = compose.scene(job)
     shares = Shares(job.record, run.config.units, node["color"] or run.config.color)
-    dot = dot_name(run, node["spec"])
+    dot = run.dot_name(node["spec"])
     write(Path(builder.outdir, "_downloads", dot), classic.source(job.record))
     verdict = job.record.verdict.kind if job.record.verdict else ""
     data = {"data-model": node["target"], "data-tracer": job.record.tracer, "data-verdict": verdict}

@@ -17,7 +17,6 @@ from sphinx_fxgraph.sphinxext.nodes import fxgraph, fxgraph_rows, fxgraph_tables
 from sphinx_fxgraph.sphinxext.state import Run, look_of
 from sphinx_fxgraph.sphinxext.writers import nested, static_image, tables
 from sphinx_fxgraph.tables import stages
-from sphinx_fxgraph.text.escape import file_stem
 from sphinx_fxgraph.text.ids import anchor
 from sphinx_fxgraph.view.dims import named
 
@@ -88,7 +87,7 @@ def _fill_figure(env: BuildEnvironment, place: fxgraph) -> None:
     told = compared.facts if compared else " · ".join(summary.facts(shown, run.config.units))
     facts = nodes.paragraph("", told, classes=["fxg-facts"])
     if drawn and _is_html(run) and getattr(run.builder, "download_support", False):
-        name = dot_name(run, place["spec"])
+        name = run.dot_name(place["spec"])
         facts += nodes.Text(" · ")
         facts += addnodes.download_reference("", "DOT", filename=name, reftarget=name, classes=["fxg-dot"])
     if facts.children:
@@ -146,8 +145,3 @@ def _is_drawn(run: Run, place: nodes.Element) -> bool:
 
 def _is_html(run: Run) -> bool:
     return run.builder.format == "html"
-
-
-def dot_name(run: Run, key: str) -> str:
-    """Return the path of a model's DOT file below the folder of downloads."""
-    return f"fxgraph/{file_stem(run.specs[key].label)}-{key[:8]}.dot"
