@@ -85,7 +85,7 @@ def test_what_is_tied_to_what(net: Record) -> None:
     ("target", "layers"), [("resnet.resnet18", 18), ("densenet.densenet121", 121), ("mobilenet.mobilenet_v2", 53)]
 )
 def test_depth_is_what_papers_count(target: str, layers: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(Path(__file__).parent.parent / "docs"))
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "docs"))
     assert depth(record_spec(GraphSpec.parse(f"zoo.{target}", "1, 3, 64, 64"))) == layers
 
 

@@ -152,7 +152,7 @@ def test_a_model_without_a_graph_is_an_empty_picture() -> None:
 @pytest.mark.skipif(DOT is None, reason="Graphviz is not installed")
 def test_model_graph_of_a_real_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
-    monkeypatch.syspath_prepend(str(Path(__file__).parent.parent / "docs"))
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "docs"))
     from zoo.two_inputs import TwoInputs
 
     from sphinx_fxgraph import model_graph

@@ -19,7 +19,7 @@ from sphinx_fxgraph.record.model import Node, Record  # noqa: E402
 from sphinx_fxgraph.render.dot.flattened import unrolled  # noqa: E402
 from sphinx_fxgraph.spec.spec import GraphSpec  # noqa: E402
 
-DOCS = Path(__file__).parent.parent / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 X = torch.ones(2, 4)
 
 

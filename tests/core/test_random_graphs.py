@@ -20,7 +20,7 @@ from sphinx_fxgraph.render import drawing as compose
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-LEGIBILITY = Path(__file__).parent.parent / "benchmarks" / "legibility"
+LEGIBILITY = Path(__file__).parents[2] / "benchmarks" / "legibility"
 sys.path.insert(0, str(LEGIBILITY))
 from geometry import Faults, faults  # noqa: E402 - what the pictures of real models are measured with
 

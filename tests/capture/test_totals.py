@@ -28,7 +28,7 @@ from sphinx_fxgraph.spec.spec import GraphSpec  # noqa: E402
 def test_parameters_and_macs_are_the_published_ones(
     target: str, parameters: int, macs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.syspath_prepend(str(Path(__file__).parent.parent / "docs"))
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "docs"))
     totals = record_spec(GraphSpec.parse(target, "1, 3, 224, 224")).totals
     assert totals.parameters == totals.trainable == parameters
     assert totals.macs is not None

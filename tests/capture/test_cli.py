@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-DOCS = Path(__file__).parent.parent / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 def run(*arguments: str, cwd: Path = DOCS, **environment: str) -> subprocess.CompletedProcess[str]:
