@@ -355,6 +355,12 @@ class ViewOptions(_Options):
         "``auto`` draws operators that follow each other without a branch as one box with a row for each; ``off`` "
         "draws a box for each.",
     )
+    panels: str = _option(
+        "auto",
+        Choice(("auto", "yes", "no")),
+        "Draws each kind of block once beside the overview, at most four: ``auto`` on paper, and on pages where all of "
+        "it fits into one and a half windows; ``yes`` also where it takes more width; ``no`` never.",
+    )
     direction: str = _option("TB", Choice(("TB", "LR")), "``TB`` draws from top to bottom, ``LR`` from left to right.")
     dims: tuple[tuple[str, ...], ...] = _option(
         (),

@@ -120,6 +120,26 @@ class PrintWriter(Writer):
         dashed = not closed and not drawn.box.tensors and node.op != "output"
         return {"fill": fill, "stroke": LIGHT.strokes[hue], "stroke_dasharray": "4 3" if dashed else None}
 
+    def panel_identity(self, frame: Frame) -> dict[str, object]:  # noqa: ARG002 - print needs no identity
+        """Return nothing."""
+        return {}
+
+    def see_identity(self, name: str) -> dict[str, object]:  # noqa: ARG002 - as above
+        """Return nothing."""
+        return {}
+
+    def panel_link(self, letter: str) -> dict[str, object]:  # noqa: ARG002 - as above
+        """Return nothing."""
+        return {}
+
+    def back_link(self, frame: Frame) -> dict[str, object]:  # noqa: ARG002 - as above
+        """Return nothing."""
+        return {}
+
+    def disc_colours(self) -> dict[str, object]:
+        """Return the colours of the disc around a letter."""
+        return {"fill": LIGHT.strokes["matmul"], "stroke": LIGHT.paper}
+
     def frame_colours(self, frame: Frame) -> dict[str, object]:
         """Return the colours of the frame's depth."""
         return {"fill": LIGHT.frames[(frame.depth - 1) % 3], "stroke": LIGHT.frame}
@@ -187,6 +207,8 @@ _LOOKS: dict[str, dict[str, object]] = {
     "fxg-rail": {"stroke_width": 1},
     "fxg-dots": {"fill": "none", "stroke": LIGHT.edge, "stroke_width": 4, "stroke_linecap": "round"},
     "fxg-back": {"fill": LIGHT.paper},
+    "fxg-letter": _font(labels.KIND_SIZE, _SANS, fill=LIGHT.strokes["matmul"], font_weight="bold"),
+    "fxg-disc-letter": {"text_anchor": "middle", "fill": LIGHT.paper},
     "fxg-right": {"text_anchor": "end"},
     "fxg-chip": {"fill": LIGHT.paper, "stroke": LIGHT.weak},
     "fxg-count": _font(labels.KIND_SIZE, _SANS, fill=LIGHT.strokes["matmul"], font_weight="bold"),

@@ -19,9 +19,11 @@ from sphinx_fxgraph.layout.route import Line
 from sphinx_fxgraph.options import ViewOptions
 from sphinx_fxgraph.record.model import Record, join
 from sphinx_fxgraph.view import labels
+from sphinx_fxgraph.view.estimate import PANEL_TITLE
 from sphinx_fxgraph.view.labels import STACK, Label
 from sphinx_fxgraph.view.level import BOUNDARY, Box, Level
 from sphinx_fxgraph.view.levels import overview
+from sphinx_fxgraph.view.panels import GAP, Panel
 from sphinx_fxgraph.view.simplified import GROUP
 
 _TITLE = 24.0
@@ -45,6 +47,8 @@ class Drawn:
     y: float
     rows: tuple[Drawn, ...] = ()
     """The rows of a box of rows, placed within it."""
+    letters: str = ""
+    """Of the panels that show what a closed box is or holds."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,14 @@ class Frame:
     notes: tuple[tuple[Point, str], ...]
     boxes: tuple[Drawn, ...]
     frames: tuple[Frame, ...]
+    letter: str = ""
+    """Of a panel."""
+    count: int = 0
+    """How many blocks of its kind the model has."""
+    inputs: tuple[tuple[float, str], ...] = ()
+    """Of a panel with several inputs, where each comes in and its name."""
+    panels: tuple[Frame, ...] = ()
+    """The kinds of blocks that are drawn beside the whole picture."""
 
 
 @dataclass(frozen=True)
@@ -106,9 +118,9 @@ class Composer:
         self.layouts = layouts
         self.flip = look.direction == "LR"
         self.pads = _PADS[look.direction]
-        view = overview(record, look)
-        self.root = view.root
-        self.closed = view.closed_levels() if inside else {}
+        self.view = overview(record, look)
+        self.root = self.view.root
+        self.closed = self.view.closed_levels() if inside else {}
         self.dots: dict[str, str] = {}
         self.asked: dict[str, tuple[Level, Sequence[Extent], Sequence[Point]]] = {}
         """What is laid out, by the digest of its DOT."""
@@ -119,7 +131,8 @@ class Composer:
         """Place every level that has a layout; the DOT of those that lack one, as far as their insides are placed."""
         missing: dict[str, str] = {}
         seen: set[Level] = set()
-        for level in (self.root, *self.closed.values()):
+        panels = [panel.box.inner for panel in self.view.panels if panel.box.inner]
+        for level in (self.root, *panels, *self.closed.values()):
             self._visit(level, missing, seen)
         return missing
 
@@ -195,7 +208,46 @@ class Composer:
         """The picture, from the outside in."""
         placed = self.placed[self.root]
         root = _Opened(Extent(placed.width, placed.height), 0, (0, 0), placed.height, 0)
-        return self._frame(self.root, "", None, 0, (0.0, 0.0), root)
+        picture = self._frame(self.root, "", None, 0, (0.0, 0.0), root)
+        return self._with_panels(picture) if self.view.panels else picture
+
+    def _with_panels(self, picture: Frame) -> Frame:
+        """Put the panels into columns right of the picture."""
+        below = self.view.panels[0].below
+        left = _MARGIN.before if below else picture.width + GAP
+        start = picture.height + GAP if below else _MARGIN.start
+        width, height = picture.width, picture.height
+        found: list[Frame] = []
+        for column in range(1 + max(panel.column for panel in self.view.panels)):
+            top, right = start, left
+            for panel in self.view.panels:
+                if panel.column != column or panel.box.inner is None:
+                    continue
+                frame = self._panel(panel, panel.box.inner, (left, top))
+                found.append(frame)
+                top += frame.height + GAP
+                right = max(right, left + frame.width)
+                height = max(height, top - GAP + _MARGIN.end)
+            left, width = right + GAP, max(width, right + _MARGIN.after)
+        panels = sorted(found, key=lambda frame: frame.letter)
+        return replace(picture, width=width, height=height, panels=tuple(panels))
+
+    def _panel(self, panel: Panel, level: Level, at: Point) -> Frame:
+        """Return a panel: its title, below that the names of its inputs, and the block."""
+        placed = self.placed[level]
+        least = labels.panel_width(panel.box.node.kind, panel.count) + 24
+        width = max(placed.width, 2 * math.ceil(least / 2))
+        shift = (width - placed.width) / 2
+        opened = _Opened(Extent(width, placed.height), 0, (shift, 0), placed.height, 0)
+        frame = self._frame(level, panel.path, panel.box, 2, at, opened)
+        names = [(x + shift, name) for x, name in zip(placed.inputs, level.names, strict=True)]
+        return replace(
+            frame,
+            height=frame.height + PANEL_TITLE,
+            letter=panel.letter,
+            count=panel.count,
+            inputs=tuple(names) if len(names) > 1 else (),
+        )
 
     def inside(self, level: Level) -> Inside:
         """What stands in the frame of a closed module once it is opened."""
@@ -217,7 +269,16 @@ class Composer:
             else:
                 text = self._label(box)
                 corner = self._turned(across + (2 * STACK if text.stacked else 0), along)
-                boxes.append(Drawn(join(path, box.node.name), box, text, *corner, rows=_rows(path, box, text)))
+                boxes.append(
+                    Drawn(
+                        join(path, box.node.name),
+                        box,
+                        text,
+                        *corner,
+                        rows=_rows(path, box, text),
+                        letters=self.view.letters(box),
+                    )
+                )
         x, y = self._turned(*at)
         width, height = self._turned(opened.extent.width - 2 * opened.inset, opened.length)
         return Frame(

@@ -16,6 +16,7 @@ from sphinx_fxgraph.text.ids import anchor
 from sphinx_fxgraph.text.shapes import format_shape
 from sphinx_fxgraph.view import labels
 from sphinx_fxgraph.view.categories import category
+from sphinx_fxgraph.view.estimate import PANEL_TITLE
 from sphinx_fxgraph.view.level import Box
 from sphinx_fxgraph.view.simplified import GROUP
 
@@ -74,6 +75,8 @@ class Writer:
 
     def __init__(self, figure: str, shares: Shares | None = None, *, rows: bool | Container[str] = False) -> None:
         self.figure, self.shares, self.rows = figure, shares, rows
+        self.seen: set[str] = set()
+        """Ids of the first letters that lead to each panel."""
 
     def style(self, classes: str) -> dict[str, object]:
         """The attributes that make an element look like ``classes``."""
@@ -127,7 +130,62 @@ class Writer:
             yield tag("path", d="M0 .8 7.4 4 0 7.2z", **self.style(f"fxg-tip fxg-tip-{kind}")) + "</path></marker>"
         yield "</defs>"
         yield from self.inside(picture)
+        for panel in picture.panels:
+            yield from self.panel(panel)
         yield "</svg>"
+
+    def panel(self, frame: Frame) -> Iterator[str]:
+        """Write a kind of block that is drawn once beside the overview; its letter leads to the first such block."""
+        box = frame.box
+        assert box is not None, "a panel shows a block"
+        yield tag(
+            "g",
+            **self.style("fxg-panel"),
+            **self.panel_identity(frame),
+            data_type=box.node.type or None,
+            transform=f"translate({number(frame.x)} {number(frame.y)})",
+        )
+        yield from self.rectangles("fxg-frame", self.frame_colours(frame), frame.width, frame.height, 10, stacked=False)
+        yield tag("g", transform=f"translate(0 {number(PANEL_TITLE)})")
+        yield from self.inside(frame)
+        for x, name in frame.inputs:
+            left = x < frame.width / 2
+            yield self.text("fxg-span" if left else "fxg-span fxg-right", x + (4 if left else -4), 10, ("", name))
+        parts = (("fxg-letter", f"({frame.letter})"), ("fxg-kind", box.node.kind), ("fxg-count", f"×{frame.count}"))
+        title = self.text("fxg-line", 12, 16.5, *parts)
+        yield "</g>" + tag("a", **self.back_link(frame)) + title + "</a></g>"
+
+    def panel_identity(self, frame: Frame) -> dict[str, object]:
+        """Return the attributes that pages, themes and scripts find a panel by."""
+        return {"id": f"{self.figure}--panel-{frame.letter}", "data_path": frame.path}
+
+    def panel_link(self, letter: str) -> dict[str, object]:
+        """Return the attributes of a link to a panel."""
+        return {"href": f"#{self.figure}--panel-{letter}"}
+
+    def back_link(self, frame: Frame) -> dict[str, object]:
+        """Return the attributes of a link from a panel to the overview's first box of its kind."""
+        return {"href": f"#{self.figure}--see-{frame.letter}"}
+
+    def letters(self, drawn: Drawn) -> Iterator[str]:
+        """Write the letters of the panels that show what a closed box is or holds, at its upper left corner."""
+        for number_, letter in enumerate(drawn.letters):
+            name = f"{self.figure}--see-{letter}"
+            first = name not in self.seen
+            self.seen.add(name)
+            x = 3.0 + 17 * number_
+            circle = tag("circle", **self.style("fxg-disc"), **self.disc_colours(), cx=x, cy=2.0, r=8.0) + "</circle>"
+            text = self.text("fxg-letter fxg-disc-letter", x, 6.0, ("", letter))
+            identity = self.see_identity(name) if first else {}
+            yield tag("a", **self.style("fxg-see"), **identity, **self.panel_link(letter)) + circle + text + "</a>"
+
+    def see_identity(self, name: str) -> dict[str, object]:
+        """Return the attributes that a panel finds its first box by."""
+        return {"id": name}
+
+    def disc_colours(self) -> dict[str, object]:
+        """Return the attributes that colour the disc around a letter."""
+        return {}
 
     def frame(self, frame: Frame) -> Iterator[str]:
         """An open module with all that is in it."""
@@ -251,6 +309,7 @@ class Writer:
         if label.chips:
             yield from self.chip(label.chips, middle, y + 5)
         yield from self.badge(drawn.box, drawn.path, label.width)
+        yield from self.letters(drawn)
         yield f"<title>{escape(self.about(drawn))}</title></g>"
 
     def operator_classes(self, drawn: Drawn) -> str:

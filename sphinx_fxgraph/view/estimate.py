@@ -20,6 +20,8 @@ _TITLE, _SECOND_LINE, _BELOW, _BESIDE = 24.0, 14.0, 2.0, 12.0
 _LANE = 9.0
 """Width that an edge takes beside boxes."""
 _RAILS, _RAIL = 12.0, 6.0
+PANEL_TITLE = 20.0
+"""Height of the title of a panel, above what comes in."""
 _MARGIN = 8.0
 """Around the whole picture."""
 
@@ -54,6 +56,20 @@ class Estimator:
         if self.turned:
             width, height = height, width
         return Size(width, height, size.line + _MARGIN, size.elements)
+
+    def panel(self, box: Box, title: float) -> Size:
+        """Return the size of a panel.
+
+        Args:
+            box: the block that it shows, open.
+            title: width of its title.
+        """
+        assert box.inner is not None, "a panel shows the inside of a block"
+        inner = self._level(box.inner)
+        width, height = inner.width + 2 * _BESIDE, inner.height + _TITLE + _BELOW
+        if self.turned:
+            width, height = height, width
+        return Size(max(width, title + 2 * _BESIDE), height + PANEL_TITLE, inner.line, inner.elements)
 
     def _box(self, box: Box) -> Size:
         if box not in self._boxes:
@@ -100,6 +116,8 @@ class Estimator:
             else:
                 beside[rank] += sizes[box].width + _BETWEEN_BOXES
         for edge in level.edges:
+            if edge.tensors and edge.head.box != BOUNDARY:
+                beside[ranks[edge.head.box]] += labels.note_size(edge.tensors)[0]
             if not edge.spine:
                 first = -1 if edge.tail.box == BOUNDARY else ranks[edge.tail.box]
                 last = len(heights) if edge.head.box == BOUNDARY else ranks[edge.head.box]

@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 
 from sphinx_fxgraph.options import ViewOptions
 from sphinx_fxgraph.record.model import join
+from sphinx_fxgraph.view import panels
 from sphinx_fxgraph.view.contents import WRAPPERS
 from sphinx_fxgraph.view.estimate import Size
 from sphinx_fxgraph.view.simplified import GROUP, ROWS, Shown
@@ -41,6 +42,10 @@ class Call:
     path: str
     depth: int
     body: str
+    is_group: bool
+    """Whether it stands for a part of the body around it and not for a module."""
+    block: Hashable
+    """The kind of block that it is, as panels tell kinds apart."""
     kind: Hashable
     """What it has in common with those that are opened together with it."""
 
@@ -57,18 +62,19 @@ def calls(shown: Shown, outer: Call) -> Iterator[Call]:
             continue
         key = (*outer.key, node.name)
         inside = shown.record.bodies[node.body].nodes
+        block = panels.key(shown, node)
         kind: Hashable = (node.type, node.kind, node.op)
         if node.kind in WRAPPERS:  # what they hold is their kind
             kind = (node.type, tuple(dict.fromkeys(each.kind for each in inside)))
         if node.op == GROUP:  # the members of a run are as deep as the run, those of a stretch one level deeper
-            yield Call(key, outer.path, outer.depth + bool(node.target), node.body, kind)
+            yield Call(key, outer.path, outer.depth + bool(node.target), node.body, node.op == GROUP, block, kind)
         else:
-            yield Call(key, join(outer.path, node.name), outer.depth + 1, node.body, kind)
+            yield Call(key, join(outer.path, node.name), outer.depth + 1, node.body, node.op == GROUP, block, kind)
 
 
 def root_call(shown: Shown) -> Call:
     """Return the call of the whole model."""
-    return Call((), "", 0, shown.record.root, "")
+    return Call((), "", 0, shown.record.root, False, "", "")
 
 
 def asked(shown: Shown, look: ViewOptions) -> frozenset[Key]:
@@ -94,6 +100,7 @@ class Trials:
         measure: returns the size of the picture in which these calls are open.
         opened: the calls that are open in any case.
         weight: returns how many operators run in a body.
+        closed: kinds of blocks (see `panels.key`) that stay closed, since they have panels.
     """
 
     def __init__(
@@ -102,8 +109,10 @@ class Trials:
         measure: Callable[[frozenset[Key]], Size],
         opened: Collection[Key],
         weight: Callable[[str], int],
+        *,
+        closed: Collection[Hashable] = (),
     ) -> None:
-        self.shown, self.measure, self.weight = shown, measure, weight
+        self.shown, self.measure, self.weight, self.closed = shown, measure, weight, closed
         self.opened = frozenset(opened)
         self.examples: set[Key] = set()
         self.left = _MOST_TRIALS
@@ -126,6 +135,8 @@ class Trials:
         already = [call for call in group if call.key in self.opened]
         if all(self._is_operator(call) for call in group):  # a frame around a single operator tells nothing
             return already
+        if any(self._is_in_panel(call) for call in group):
+            return already
         tells_little = self.measure(self.opened).height < _TELLS_LITTLE
         tallest = TALLEST if tells_little and any(map(self._is_essential, group)) else HEIGHT
         repeats = any(self._repeats(call) for call in group)
@@ -145,6 +156,16 @@ class Trials:
                 return group[:1]
         return []
 
+    def _is_in_panel(self, call: Call) -> bool:
+        """Return whether a call is a block that has a panel, or holds such blocks alone."""
+        if call.block in self.closed:
+            return True
+        inside = list(calls(self.shown, call))
+        return bool(self.closed) and bool(inside) and self._repeats_only(call, inside) and self._is_in_panel(inside[0])
+
+    def _repeats_only(self, call: Call, inside: list[Call]) -> bool:
+        return len(self._body(call)) == len(inside) and len({each.kind for each in inside}) == 1
+
     def _repeats(self, call: Call) -> bool:
         """Return whether a call holds several of one block and nothing else, which its closed box says as well."""
         kinds = {inside.kind for inside in calls(self.shown, call)}
@@ -154,6 +175,8 @@ class Trials:
     def _is_essential(self, call: Call) -> bool:
         """Return whether a call holds most of the model and different things: closed, it would tell nearly nothing."""
         inside = list(calls(self.shown, call))
+        if call.is_group:
+            return False
         if len({each.kind for each in inside}) < 2 and len(self._body(call)) < 3:
             return False
         return self.weight(call.body) >= _MOST_OF_ALL * self.weight(self.shown.record.root)

@@ -28,12 +28,12 @@ LINE = 13.0
 """Height of each line of a box below its first."""
 ROW, THIN_ROW = 19.0, 16.0
 """Height of a row with one line."""
-ROW_GAP = 16.0
+ROW_GAP = 12.0
 """Between what stands at the left and at the right of a row, at least."""
 _MOST_CHARACTERS = 36
 NAME_GAP = 10.0
 """Between a name and a shape on one line."""
-_TOGETHER = 160.0
+_TOGETHER = 190.0
 """Width up to which they share a line."""
 _ROW_CHARACTERS = 24
 _THIN_DETAIL = 16
@@ -235,7 +235,7 @@ def remark(box: Box) -> str:
 def title_width(box: Box) -> float:
     """Width of a frame's title: triangle, attribute, class, count and chips; below it the names of a run."""
     parts = [
-        12.0,
+        18.0,
         fonts.mono(title(box.node), NAME_SIZE),
         fonts.sans(sign(box.node) + box.node.kind, KIND_SIZE, bold=True),
         fonts.sans(times(box), KIND_SIZE, bold=True),
@@ -258,6 +258,11 @@ def shape(tensors: Sequence[TensorMeta]) -> str:
         more = len(tensors) - len(shown)
         return f"{len(tensors)} tensors" if more or len(set(shown)) > 1 else f"{len(tensors)} · {shown[0]}"
     return "".join(shown)
+
+
+def panel_width(kind: str, count: int) -> float:
+    """Return the width of the title of a panel."""
+    return 24 + GAP + first_line(kind, "", f"×{count}")
 
 
 def note_size(tensors: Sequence[TensorMeta]) -> tuple[float, float]:

@@ -91,6 +91,9 @@ class Level:
     pins: tuple[int, ...]
     """The pin at which each input of the body enters."""
     outputs: int
+    """How many ends it has."""
+    outs: tuple[int, ...]
+    """The end at which each output of the body leaves."""
     main_input: int = 0
     main_output: int = 0
     rails: tuple[Rail, ...] = ()

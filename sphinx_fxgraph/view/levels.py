@@ -7,9 +7,9 @@ its own body. Equal bodies give one and the same level, so it is laid out once h
 from __future__ import annotations
 
 import dataclasses
-from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from sphinx_fxgraph.options import ViewOptions
 from sphinx_fxgraph.record.model import Body, Node, Record, TensorMeta, Value
@@ -20,6 +20,7 @@ from sphinx_fxgraph.view import (
     expansion,
     functions,
     nontensor,
+    panels,
     repeats,
     rows,
     side_inputs,
@@ -29,6 +30,7 @@ from sphinx_fxgraph.view.estimate import Estimator, Size
 from sphinx_fxgraph.view.expansion import Key, Trials
 from sphinx_fxgraph.view.level import BOUNDARY, Box, Edge, Level, Port
 from sphinx_fxgraph.view.main_path import with_spine
+from sphinx_fxgraph.view.panels import Panel
 from sphinx_fxgraph.view.simplified import GROUP, ROWS, Shown
 
 
@@ -43,18 +45,50 @@ class Overview:
 
     shown: Shown
     root: Level
+    kinds: Mapping[Hashable, Panel] = field(default_factory=dict)
+    """The panels, by the kind of block that each shows."""
+
+    @property
+    def panels(self) -> tuple[Panel, ...]:
+        """The panels in the order of their letters."""
+        return tuple(self.kinds.values())
+
+    def letters(self, box: Box) -> str:
+        """Return the letters of the panels that show what a closed box is or holds."""
+        if not self.kinds or box.inner or not box.node.body:
+            return ""
+        blocks = {panels.key(self.shown, node) for node in self._blocks(box.node)}
+        return "".join(panel.letter for kind, panel in self.kinds.items() if kind in blocks)
+
+    def _blocks(self, node: Node) -> Iterator[Node]:
+        """Yield a closed call, or the calls that a wrapper or a group holds."""
+        if node.op == GROUP or node.kind in contents.WRAPPERS:
+            for inside in self.shown.record.bodies[node.body].nodes:
+                if inside.body:
+                    yield from self._blocks(inside)
+        else:
+            yield node
 
     def closed_levels(self) -> dict[str, Level]:
         """Return the level of every body that the view shows closed, by name; everything in them is closed."""
         builder = _Builder(self.shown)
         todo = list(_closed(self.root))
+        for panel in self.panels:
+            todo += _closed(panel.box.inner) if panel.box.inner else ()
         found: dict[str, Level] = {}
         while todo:
             name = todo.pop()
             if name not in found:
-                found[name] = builder.level(name, (), [0] * len(self.shown.record.bodies[name].inputs))
+                found[name] = builder.inside(name)
                 todo += _closed(found[name])
         return dict(sorted(found.items()))
+
+
+def _opened_boxes(level: Level) -> Iterator[Box]:
+    for box in level.boxes:
+        if box.inner:
+            yield box
+            yield from _opened_boxes(box.inner)
 
 
 def _closed(level: Level) -> Iterator[str]:
@@ -77,9 +111,8 @@ def overview(record: Record, look: ViewOptions) -> Overview:
     pictures = [_Picture(record, look, estimator, across_sizes=across) for across in _STAGES[look.fold]]
     ways = ((picture, tallest) for tallest in (expansion.HEIGHT, expansion.TALLEST) for picture in pictures)
     picture = next((picture for picture, tallest in ways if expansion.fits(picture.closed, tallest)), pictures[-1])
-    trials = Trials(picture.shown, picture.size, picture.asked, picture.builder.body_weight)
-    trials.run()
-    return Overview(picture.shown, picture.builder.root(trials.opened, trials.examples))
+    with_panels = None if look.panels == "no" or look.direction == "LR" else picture.with_panels(look)
+    return with_panels or picture.without_panels()
 
 
 _STAGES: dict[str, tuple[bool | None, ...]] = {"auto": (False, True), "loose": (True,), "off": (None,)}
@@ -95,6 +128,28 @@ class _Picture:
         self.estimator = estimator
         self.asked = expansion.asked(self.shown, look)
         self.closed = self.size(self.asked)
+
+    def without_panels(self) -> Overview:
+        """Return the overview with as much open as fits."""
+        trials = Trials(self.shown, self.size, self.asked, self.builder.body_weight)
+        trials.run()
+        return Overview(self.shown, self.builder.root(trials.opened, trials.examples))
+
+    def with_panels(self, look: ViewOptions) -> Overview | None:
+        """Return the overview beside panels; None where no panel fits beside it."""
+        candidates = panels.kinds(self.shown)
+        if not candidates:
+            return None
+        trials = Trials(self.shown, self.size, self.asked, self.builder.body_weight, closed=candidates)
+        trials.run()
+        root = self.builder.root(trials.opened, trials.examples)
+        opened = {panels.key(self.shown, box.node) for box in _opened_boxes(root)}
+        candidates = {name: kind for name, kind in candidates.items() if name not in opened}
+        bodies = map(panels.representative, candidates.values())
+        levels = {name: self.builder.inside(name) for name in bodies}
+        limits = panels.PAPER if look.panels == "yes" else panels.PAGE
+        chosen = panels.choose(candidates, levels, self.estimator.picture(root), self.estimator, limits)
+        return Overview(self.shown, root, chosen) if chosen else None
 
     def size(self, opened: Collection[Key]) -> Size:
         """Return the size of the picture with these calls open."""
@@ -144,6 +199,11 @@ class _Builder:
         self.opened, self.examples = opened, examples
         return self.level(self.record.root, (), ())
 
+    def inside(self, name: str) -> Level:
+        """Return the level of a body in which everything is closed."""
+        self.opened = self.examples = ()
+        return self.level(name, (), [0] * len(self.record.bodies[name].inputs))
+
     def level(self, name: str, key: Key, ages: Sequence[int]) -> Level:
         """Return the level of body ``name``, called at ``key``.
 
@@ -171,7 +231,8 @@ class _Builder:
     def _build(self, name: str, inner: Sequence[Level | None], order: Mapping[str, int], ages: Sequence[int]) -> Level:
         body = self.record.bodies[name]
         boxes = tuple(self._box(body, name, node, level) for node, level in zip(body.nodes, inner, strict=True))
-        edges = self._edges(body, boxes, order)
+        outs = _bundled([boxes[order[value.node]] if value.node else None for value in body.outputs])
+        edges = self._edges(body, boxes, order, outs)
         pins, edges = _pins(len(body.inputs), edges)
         level = Level(
             body=name,
@@ -182,7 +243,8 @@ class _Builder:
                 for p in range(max(pins, default=-1) + 1)
             ),
             pins=pins,
-            outputs=len(body.outputs),
+            outs=outs,
+            outputs=max(outs, default=-1) + 1,
         )
         late = [max(ages[k] for k, pin in enumerate(pins) if pin == p) for p in range(level.inputs)]
         return side_inputs.rails(side_inputs.chips(with_spine(level, late)))
@@ -196,9 +258,10 @@ class _Builder:
         run = self.shown.runs.get((name, node.name))
         results = (run.tensors if run else ()) or self._results(body, node)
         said = change = ""
-        if node.body and inner is None:
+        if node.body and inner is None and not (node.op == GROUP and node.detail):
             is_wrapper = node.kind in contents.WRAPPERS
-            said = (contents.contents if is_wrapper else contents.repeated)(self.shown, node.body)
+            if node.op != GROUP:
+                said = (contents.contents if is_wrapper else contents.repeated)(self.shown, node.body)
             change = contents.change_of_call(self.shown, body, node, results)
         return Box(
             node,
@@ -243,7 +306,9 @@ class _Builder:
         count = len(self.record.bodies[node.body].outputs)
         return tuple(meta for k in range(count) for meta in self.record.metas(body, Value(node.name, k)))
 
-    def _edges(self, body: Body, boxes: Sequence[Box], order: Mapping[str, int]) -> tuple[Edge, ...]:
+    def _edges(
+        self, body: Body, boxes: Sequence[Box], order: Mapping[str, int], outs: Sequence[int]
+    ) -> tuple[Edge, ...]:
         """One edge for each pair of ends; it is weak if no value on it has a tensor at both ends."""
         values: dict[tuple[Port, Port], list[tuple[Value, bool]]] = defaultdict(list)
 
@@ -251,14 +316,15 @@ class _Builder:
             if not value.node:
                 return Port(BOUNDARY, value.output)
             box = order[value.node]
-            return Port(box, value.output if boxes[box].inner else 0)
+            inner = boxes[box].inner
+            return Port(box, inner.outs[value.output] if inner else 0)
 
         for index, box in enumerate(boxes):
             takes = box.node.op == "output" or bool(box.tensors)
             for number, value in enumerate(box.node.inputs):
                 head = Port(index, box.inner.pins[number] if box.inner else 0)
                 values[tail(value), head].append((value, takes))
-        for number, value in enumerate(body.outputs):
+        for number, value in zip(outs, body.outputs, strict=True):
             values[tail(value), Port(BOUNDARY, number)].append((value, True))
         edges = []
         for (start, end), carried in values.items():
@@ -272,6 +338,20 @@ class _Builder:
         if box is None or box.inner or not box.node.body or len(box.tensors) < 2:
             return ()
         return tuple(meta for value in values for meta in self.record.metas(body, value))
+
+
+def _bundled(boxes: Sequence[Box | None]) -> tuple[int, ...]:
+    """Return the end at which each output leaves: three or more of one closed box leave together.
+
+    Args:
+        boxes: the box that each output comes from.
+    """
+    counts = Counter(boxes)
+    ends: dict[object, int] = {}
+    return tuple(
+        ends.setdefault(box if box and not box.inner and counts[box] > 2 else number, len(ends))
+        for number, box in enumerate(boxes)
+    )
 
 
 def _pins(count: int, edges: tuple[Edge, ...]) -> tuple[tuple[int, ...], tuple[Edge, ...]]:
