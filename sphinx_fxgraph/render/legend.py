@@ -78,6 +78,8 @@ def _keys(frame: Frame) -> Iterator[str]:
         if inner.box and inner.box.run:
             yield "fold"
         yield from _keys(inner)
+    for panel in frame.panels:
+        yield from _keys(panel)
 
 
 def _keys_of(drawn: Drawn) -> Iterator[str]:
