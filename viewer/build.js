@@ -10,15 +10,6 @@ const names = readdirSync(new URL("src/", here)).filter((name) => name.endsWith(
 const digest = createHash("sha256");
 for (const name of names) digest.update(name).update(readFileSync(new URL(`src/${name}`, here), "utf8"));
 const banner = `/* Built from viewer/src by viewer/build.js; do not edit. Sources: ${digest.digest("hex")} */`;
-// Members of our own classes get short names: all that is written `this.name` and is no name of the browser's, and is
-// not read from data either.
-const DATA = ["columns", "insides", "names", "nodes"];
-const sources = names.map((name) => readFileSync(new URL(`src/${name}`, here), "utf8")).join("");
-const typescript = new URL("node_modules/typescript/lib/", here);
-const browser = readdirSync(typescript).filter((name) => /^lib\..*\.d\.ts$/.test(name)).map((name) => readFileSync(new URL(name, typescript), "utf8")).join("");
-const theirs = new Set([...browser.matchAll(/^\s+(?:readonly |get |set )?(\w+)\??[(:<]/gm)].map(([, name]) => name));
-const members = new Set([...sources.matchAll(/this\.(\w+)/g)].map(([, name]) => name));
-const ours = [...members].filter((name) => !theirs.has(name) && !DATA.includes(name)).sort();
 const check = process.argv.includes("--check");
 
 for (const [source, name] of [["main.js", "fxgraph.js"], ["models.js", "fxgraph-table.js"]]) {
@@ -29,7 +20,6 @@ for (const [source, name] of [["main.js", "fxgraph.js"], ["models.js", "fxgraph-
     charset: "utf8",
     format: "iife",
     legalComments: "none",
-    mangleProps: new RegExp(`^(${ours.join("|")})$`),
     minify: true,
     target: "es2020",
     write: false,

@@ -1,37 +1,54 @@
-"""One self-contained HTML page: drawing, facts, stages and node table, with the viewer's script and style in it."""
+"""Write a self-contained HTML page: drawing, facts, stages, node table, and the viewer's script and style."""
 
 from __future__ import annotations
 
 import functools
-import json
-from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from pathlib import Path
+from string import Template
 
 from sphinx_fxgraph.options import COLUMNS
 from sphinx_fxgraph.record.conventions import macs_text
 from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.render import document, legend, summary
 from sphinx_fxgraph.render import drawing as compose
+from sphinx_fxgraph.tables.data import node_data
 from sphinx_fxgraph.tables.html import html_table, node_table
 from sphinx_fxgraph.tables.rows import node_rows
 from sphinx_fxgraph.tables.stages import stages
+from sphinx_fxgraph.text.escape import json_block
 from sphinx_fxgraph.text.ids import ids, nearest
 from sphinx_fxgraph.text.units import PLAIN
 
 _STATIC = Path(__file__).parents[1] / "static"
 _FIGURE = "fx"
-_STYLE = """
+_PAGE = Template("""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>$title</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<style>
 body { background: #fff; color: #1c2430; font: 15px/1.5 system-ui, sans-serif; margin: 1.5em auto; max-width: 1400px;
   padding: 0 1em }
 h1 { font-size: 1.3em } table { border-collapse: collapse } td, th { padding: 2px 8px; text-align: start }
 tbody tr:nth-child(odd) { background: #8881 } .fxg-tables a { color: inherit }
 @media (prefers-color-scheme: dark) { body { background: #14181f; color: #e6eaf0 } }
-"""
+$style</style></head>
+<body><h1>$title</h1>
+<figure class="fxgraph" id="$figure">
+<div class="fxg-graph" data-figure="$figure" data-model="$title" data-tracer="$tracer" data-verdict="$verdict">
+<div class="fxg-view">$drawing</div>$data$legend</div>
+<p class="fxg-facts">$facts</p></figure>
+<div class="fxg-tables" data-figure="$figure" data-prefix="$figure">
+<details><summary>Stages</summary>
+$stages</details>
+<details class="fxg-node-rows"><summary>Node table ($rows rows)</summary>
+$nodes</details>
+</div>
+<script>$script</script></body></html>
+""")
 
 
 def page(job: compose.Job, title: str) -> str:
-    """The page of a picture that is laid out.
+    """Return the page of a picture that is laid out.
 
     Args:
         job: with the insides of closed modules, if they should open.
@@ -40,39 +57,35 @@ def page(job: compose.Job, title: str) -> str:
     Raises:
         ValueError: the job is not laid out yet.
     """
-    return "".join(_parts(job, title))
-
-
-def _parts(job: compose.Job, title: str) -> Iterator[str]:
     record = job.record
-    style = (_STATIC / "fxgraph.css").read_text(encoding="utf-8")
-    script = (_STATIC / "fxgraph.js").read_text(encoding="utf-8")
     picture = compose.scene(job)
     drawing = document.page_svg(picture, figure=_FIGURE, title=title, description=summary.describe(record), rows=True)
     insides = compose.insides(job)
-    verdict = record.verdict.kind if record.verdict else ""
-    yield f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>\n'
-    yield '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-    yield f"<style>{_STYLE}{style}</style></head>\n<body><h1>{escape(title)}</h1>\n"
-    yield f'<figure class="fxgraph" id="{_FIGURE}"><div class="fxg-graph" data-figure="{_FIGURE}"'
-    yield f' data-model="{escape(title)}" data-tracer="{escape(record.tracer)}" data-verdict="{escape(verdict)}">'
-    yield f'<div class="fxg-view">{drawing}</div>{_data(insides)}'
-    yield f"{legend.html_list(picture, (inside.picture for inside in insides.values()))}</div>\n"
-    facts = [*summary.facts(record), *filter(None, [compose.remark(job)])]
-    yield f'<p class="fxg-facts">{escape(" · ".join(facts))}</p></figure>\n'
-    yield f'<div class="fxg-tables" data-figure="{_FIGURE}">'
-    yield from _stages(record)
-    yield from _nodes(record, ids(drawing))
-    yield f"</div>\n<script>{script}</script></body></html>\n"
-
-
-def _data(insides: Mapping[str, compose.Inside]) -> str:
     found = {name: document.inside_svg(inside, figure=_FIGURE, rows=True) for name, inside in insides.items()}
-    content = json.dumps(found, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
-    return f'<script type="application/json" class="fxg-insides">{content}</script>' if found else ""
+    groups = node_rows(record)
+    near = functools.partial(nearest, prefix=_FIGURE, drawn=ids(drawing), figure=_FIGURE)
+    return _PAGE.substitute(
+        title=escape(title),
+        style=(_STATIC / "fxgraph.css").read_text(encoding="utf-8"),
+        figure=_FIGURE,
+        tracer=escape(record.tracer),
+        verdict=escape(record.verdict.kind if record.verdict else ""),
+        drawing=drawing,
+        data=_block("insides", found) + _block("data", node_data(record, PLAIN, columns=COLUMNS)),
+        legend=legend.html_list(picture, (inside.picture for inside in insides.values())),
+        facts=escape(" · ".join([*summary.facts(record), *filter(None, [compose.remark(job)])])),
+        stages=_stages(record),
+        rows=sum(len(group.rows) for group in groups),
+        nodes=node_table(groups, COLUMNS, PLAIN, prefix=_FIGURE, drawn=near),
+        script=(_STATIC / "fxgraph.js").read_text(encoding="utf-8"),
+    )
 
 
-def _stages(record: Record) -> Iterator[str]:
+def _block(name: str, value: object) -> str:
+    return f'<script type="application/json" class="fxg-{name}">{json_block(value)}</script>' if value else ""
+
+
+def _stages(record: Record) -> str:
     rows = [
         (
             stage.name,
@@ -84,20 +97,4 @@ def _stages(record: Record) -> Iterator[str]:
         for stage in stages(record)
     ]
     cells = (("", "", [f"<td>{escape(text)}</td>" for text in row]) for row in rows)
-    heads = ("stage", "blocks", "output shape", "parameters", "MACs")
-    yield from _opening(f"Stages ({len(rows)} rows)", html_table("fxg-stages", heads, cells))
-
-
-def _nodes(record: Record, drawn: frozenset[str]) -> Iterator[str]:
-    groups = node_rows(record)
-    rows = sum(len(group.rows) for group in groups)
-    near = functools.partial(nearest, prefix=_FIGURE, drawn=drawn, figure=_FIGURE)
-    table = node_table(groups, COLUMNS, PLAIN, prefix=_FIGURE, drawn=near)
-    yield from _opening(f"Node table ({rows} rows)", [table])
-
-
-def _opening(title: str, content: Iterable[str]) -> Iterator[str]:
-    """What opens on a click."""
-    yield f"<details><summary>{title}</summary>"
-    yield from content
-    yield "</details>\n"
+    return "".join(html_table("fxg-stages", ("stage", "blocks", "output shape", "parameters", "MACs"), cells))

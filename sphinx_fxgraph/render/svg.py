@@ -31,6 +31,11 @@ def _marks(node: Node) -> str:
     return "".join(f" fxg-{mark}" for mark in node.marks if mark in _MARKS)
 
 
+def _names(box: Box) -> str | None:
+    """Return the names of all nodes that a box stands for, by which the viewer finds those that are not drawn."""
+    return " ".join(box.names) if len(box.names) > 1 else None
+
+
 def number(value: float) -> str:
     """A coordinate with one digit after the point, if it needs one."""
     return f"{value:.1f}".removesuffix(".0")
@@ -201,6 +206,7 @@ class Writer:
             **(self.identity(frame.path) if module else {}),
             data_type=box.node.type or None,
             data_count=box.run.count if box.run else None,
+            data_names=_names(box),
             transform=f"translate({number(frame.x)} {number(frame.y)})",
         )
         yield from self.rectangles(
@@ -284,6 +290,7 @@ class Writer:
             data_kind=None if label.closed else node.kind,
             data_type=node.type or None,
             data_count=run.count if run else None,
+            data_names=_names(drawn.box),
             **self.opening(node.body),
             transform=f"translate({number(drawn.x)} {number(drawn.y)})",
         )

@@ -96,6 +96,13 @@ class Config:
         help="SI: three digits and a prefix; grouped: in full; auto: parameters in full, MACs and bytes short",
     )
 
+    source_url: str = _value(
+        "",
+        types=(str,),
+        rebuild="html",
+        help="Address of a line of the documented code, https://host/repository/blob/main/{path}#L{line}",
+    )
+
     @property
     def units(self) -> Units:
         """How numbers are written."""

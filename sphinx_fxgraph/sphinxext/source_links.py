@@ -42,7 +42,7 @@ class SourceLinks:
         if place is None:
             return where, ""
         file, line = place
-        line += int(match["line"]) if match else 0
+        line += int(match["line"]) - 1 if match else 0
         below = file.split("/")[0] in self._own
         address = self._template.format(path=file, line=line) if self._template and below else ""
         return f"{file}:{line} {name}" if where else f"{file}:{line}", address
@@ -78,7 +78,8 @@ def _definitions(path: Path) -> dict[str, int]:
         for inner in ast.iter_child_nodes(node):
             if isinstance(inner, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
                 name = f"{around}{inner.name}"
-                found.setdefault(name, inner.lineno)
+                # A function begins at its first decorator, from which its lines are counted.
+                found.setdefault(name, min([inner.lineno, *(each.lineno for each in inner.decorator_list)]))
                 visit(inner, f"{name}." if isinstance(inner, ast.ClassDef) else f"{name}.<locals>.")
             else:
                 visit(inner, around)

@@ -80,16 +80,18 @@ class _Collector:
 
     def _row(self, row: Row, body: Body, place: str) -> list[Any]:
         node = body.by_name[row.name]
+        inputs = [tensor for value in node.inputs for tensor in self._tensors(body, value)]
         users = [name if path == join(place, name) else f"/{path}" for path, name in row.connected]
         return [
             row.name,
             row.op,
             row.kind,
+            row.detail,
             self._type(row.type),
             row.target,
-            row.arguments,
+            "" if row.arguments == ", ".join(tensor[0] for tensor in inputs) else row.arguments,
             row.config,
-            [tensor for value in node.inputs for tensor in self._tensors(body, value)],
+            inputs,
             [[meta.path, *_shape(meta)] for meta in node.outputs],
             row.parameters,
             ", ".join(f"{name} is {counted}" for name, counted in row.tied),
@@ -143,7 +145,8 @@ class _Collector:
         if len(calls) > 1:
             others = [call for call in calls if call != path]
             more = f" and {len(others) - 3} more" if len(others) > 3 else ""
-            yield f"shares its weights with {', '.join(others[:3])}{more}"
+            weights = self.measures[path].parameters or self.measures[path].buffers
+            yield f"{'shares its weights with' if weights else 'the same module as'} {', '.join(others[:3])}{more}"
 
 
 def _module(around: str, node: Node) -> str:

@@ -6,9 +6,9 @@ import { grouped, percent, si } from "./format.js";
  * A value that goes in or comes out: name, shape, dtype.
  * @typedef {[string, string, string]} Tensor
  *
- * One operator: name, opcode, kind, type, target, arguments, configuration, inputs, outputs, parameters, ties, MACs,
+ * One operator: name, opcode, kind, detail, type, target, arguments, configuration, inputs, outputs, parameters, ties, MACs,
  * bytes of its results, function and line, names of those that take its results, remarks.
- * @typedef {[string, string, string, number, string, string, string, Tensor[], Tensor[], number | null, string,
+ * @typedef {[string, string, string, string, number, string, string, string, Tensor[], Tensor[], number | null, string,
  *   number | null, number | null, string, string[], string]} Row
  *
  * One module call: path, type, parameters, MACs, bytes of results, inputs, outputs, remarks.
@@ -36,9 +36,9 @@ export class Entry {
    */
   constructor(data, path, from, around, places) {
     const module = from.length === 8;
-    const [name, op, kind, type, target, given, config, inputs, outputs, parameters, tied, macs, bytes, where, users, remark] =
+    const [name, op, kind, detail, type, target, given, config, inputs, outputs, parameters, tied, macs, bytes, where, users, remark] =
       /** @type {Row} */ (
-        module ? [from[0], "", "", from[1], "", "", "", from[5], from[6], from[2], "", from[3], from[4], "", [], from[7]] : from
+        module ? [from[0], "", "", "", from[1], "", "", "", from[5], from[6], from[2], "", from[3], from[4], "", [], from[7]] : from
       );
     /** The dotted path of the class, and the address of its documentation. */
     this.type = data.types[type] || "";
@@ -46,6 +46,7 @@ export class Entry {
     this.kind = module ? this.type.split(".").pop() || "" : kind;
     this.around = around;
     this.config = config;
+    this.detail = detail;
     this.given = given;
     this.inputs = inputs;
     this.module = module;
@@ -67,7 +68,7 @@ export class Entry {
   /** What a search looks in. */
   get words() {
     const tensors = [...this.inputs, ...this.outputs].flat();
-    return [this.path, this.kind, this.type, this.op, this.target, this.given, this.config, ...tensors, this.remark].join(" ");
+    return [this.path, this.kind, this.detail, this.type, this.op, this.target, this.given, this.config, ...tensors, this.remark].join(" ");
   }
 }
 

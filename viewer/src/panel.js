@@ -43,7 +43,7 @@ export class Panel {
     const { path } = entry;
     this.path = path;
     this.box.setAttribute("aria-label", _("Details of %1 in %2", path, this.figure));
-    const name = entry.module ? entry.kind : `${entry.kind} ${path.slice(entry.around ? entry.around.length + 1 : 0)}`;
+    const name = entry.module ? entry.kind : `${entry.kind} ${entry.detail} ${path.slice(entry.around ? entry.around.length + 1 : 0)}`;
     const head = element("div", { class: "fxg-panel-head" }, element("strong", {}, name), button("×", _("Close the details"), () => this.close()));
     const list = element("dl");
     /** @type {(term: string, ...content: (Node | string | false | null)[]) => void} */
@@ -53,7 +53,7 @@ export class Panel {
     };
     add("path", element("code", {}, path));
     add("class", entry.type && linked(entry.type, entry.link));
-    if (!entry.module) add("calls", entry.target && entry.target !== entry.type && element("code", {}, entry.target));
+    add("calls", /function|method/.test(entry.op) && element("code", {}, entry.target));
     add("settings", entry.config && element("code", {}, entry.config));
     add("arguments", entry.given && element("code", {}, entry.given));
     add("inputs", ...entry.inputs.map((each) => this.tensor(each, entry, index)));

@@ -66,7 +66,7 @@ test("cells are sorted as numbers where all are, else by names, empty ones last"
   assert.deepEqual(sorted(["layer10", "layer9", ""], true), ["layer9", "layer10", ""]);
 });
 
-const row = (name, kind) => [name, "call_module", kind, 0, name, "", "", [], [], 5, "", null, null, "", [], ""];
+const row = (name, kind) => [name, "call_module", kind, "", 0, name, "", "", [], [], 5, "", null, null, "", [], ""];
 const DATA = {
   format: "auto",
   totals: [100, null, null],

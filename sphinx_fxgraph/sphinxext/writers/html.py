@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import html
-import json
 import posixpath
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -20,18 +18,19 @@ from sphinx_fxgraph.render.dot import model as classic
 from sphinx_fxgraph.render.heat import Shares, scale
 from sphinx_fxgraph.sphinxext.assets import write
 from sphinx_fxgraph.sphinxext.domain import fx_domain
-from sphinx_fxgraph.sphinxext.nodes import fxgraph, fxgraph_tables
+from sphinx_fxgraph.sphinxext.nodes import fxgraph, fxgraph_nodes, fxgraph_tables
+from sphinx_fxgraph.sphinxext.source_links import SourceLinks
 from sphinx_fxgraph.sphinxext.state import look_of
+from sphinx_fxgraph.sphinxext.writers import html_data
 from sphinx_fxgraph.sphinxext.writers.static_image import print_svg
-from sphinx_fxgraph.text.escape import file_stem, unique_file_stem
+from sphinx_fxgraph.tables.data import node_data
+from sphinx_fxgraph.text.escape import unique_file_stem
 from sphinx_fxgraph.text.ids import ids
+from sphinx_fxgraph.view.dims import named
 
 if TYPE_CHECKING:
     from sphinx.builders.html import StandaloneHTMLBuilder
     from sphinx.writers.html5 import HTML5Translator
-
-_MOST_INLINE = 64_000
-"""Characters of data in a page."""
 
 
 def visit_fxgraph(writer: HTML5Translator, node: fxgraph) -> None:
@@ -52,6 +51,7 @@ def visit_fxgraph(writer: HTML5Translator, node: fxgraph) -> None:
     shares = Shares(job.record, run.config.units, node["color"] or run.config.color)
     dot = run.dot_name(node["spec"])
     write(Path(builder.outdir, "_downloads", dot), classic.source(job.record))
+    write(Path(builder.outdir, "_downloads", json_name(dot)), job.record.to_json())
     verdict = job.record.verdict.kind if job.record.verdict else ""
     data = {"data-model": node["target"], "data-tracer": job.record.tracer, "data-verdict": verdict}
     if node["height"]:
@@ -60,7 +60,12 @@ def visit_fxgraph(writer: HTML5Translator, node: fxgraph) -> None:
     compared = run.compared.get(node["spec"])
     rows = node["rows"] and (True if compared is None else compared.paths)
     insides = compose.insides(job)
-    inline = _inline(builder, insides, node, data, shares, rows is True)
+    page = html_data.PageData(builder, writer.document, node["prefix"])
+    inline = page.put("insides", _inside_data(insides, node, shares, rows is True), data)
+    nodes_of = named(job.record, job.look.dims)
+    locate = SourceLinks(job.record, run.config.source_url)
+    columns, links = _table_of(writer.document, node)
+    page.put("nodes", node_data(nodes_of, run.config.units, columns=columns, links=links, locate=locate), data)
     writer.body.append(writer.starttag(node, "div", "", CLASS="fxg-graph", **data))
     drawing = document.page_svg(
         picture,
@@ -71,7 +76,7 @@ def visit_fxgraph(writer: HTML5Translator, node: fxgraph) -> None:
         rows=rows,
     )
     explained = _legend(picture, insides, shares) if node["legend"] else ""
-    writer.body.append(f'<div class="fxg-view">{drawing}</div>{inline}{explained}</div>\n{beside}')
+    writer.body.append(f'<div class="fxg-view">{drawing}</div>{inline}{page.words()}{explained}</div>\n{beside}')
     _tell_tables(writer.document, node, ids(drawing))
     raise nodes.SkipNode
 
@@ -84,32 +89,30 @@ def _legend(picture: compose.Frame, insides: Mapping[str, compose.Inside], share
     return f'<p class="fxg-shades">Share of all {COLORS[shares.colour]}: {" ".join(swatches)}</p>'
 
 
-def _inline(
-    builder: StandaloneHTMLBuilder,
-    insides: Mapping[str, compose.Inside],
-    node: fxgraph,
-    data: dict[str, str],
-    shares: Shares,
-    rows: bool,
-) -> str:
-    """What the viewer opens closed modules with: in the page if it is small, else as a script that it loads.
+def json_name(dot: str) -> str:
+    """Return the path of a model's record below the folder of downloads, beside its DOT file."""
+    return f"{dot.removesuffix('.dot')}.json"
 
-    A script and not a JSON file, since pages are also read from disk, where a script may not fetch.
-    """
-    if not insides:
-        return ""
-    found = {
+
+def _inside_data(
+    insides: Mapping[str, compose.Inside], node: fxgraph, shares: Shares, rows: bool
+) -> dict[str, dict[str, object]]:
+    """Return what the viewer opens closed modules with."""
+    return {
         name: document.inside_svg(inside, figure=node["prefix"], shares=shares.inside(name), rows=rows)
         for name, inside in insides.items()
     }
-    content = json.dumps(found, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
-    if len(content) <= _MOST_INLINE:
-        return f'<script type="application/json" class="fxg-insides">{content}</script>'
-    name = f"{file_stem(node['prefix'])}-{hashlib.sha256(content.encode()).hexdigest()[:8]}.js"
-    script = f"(globalThis.fxgraphInsides ??= {{}})[{json.dumps(name)}] = {content};\n"
-    write(Path(builder.outdir, "_static", "fxgraph", name), script)
-    data["data-insides"] = posixpath.normpath(posixpath.join(builder.imgpath, "..", "_static", "fxgraph", quote(name)))
-    return ""
+
+
+def _table_of(document: nodes.document, node: fxgraph) -> tuple[Sequence[str], dict[str, str]]:
+    """Return the columns of a graph's node table, and the addresses of the documentation of its classes."""
+    for tables in document.findall(fxgraph_tables):
+        if tables["figure"] == node["figure"]:
+            for table in tables.findall(fxgraph_nodes):
+                links = dict(zip(table["types"], table.children, strict=False))
+                found = {type_: html_data.address(link) for type_, link in links.items()}
+                return table["columns"], {type_: link for type_, link in found.items() if link}
+    return (), {}
 
 
 def _tell_tables(document: nodes.document, node: fxgraph, drawn: frozenset[str]) -> None:

@@ -11,6 +11,7 @@ from docutils import nodes
 
 from sphinx_fxgraph.sphinxext.domain import fx_domain
 from sphinx_fxgraph.sphinxext.nodes import fxgraph_nodes, fxgraph_rows, fxgraph_tables
+from sphinx_fxgraph.sphinxext.writers.html_data import PageData
 from sphinx_fxgraph.tables.html import node_table
 from sphinx_fxgraph.text.ids import nearest
 
@@ -26,7 +27,8 @@ def visit_tables(writer: HTML5Translator, node: fxgraph_tables) -> None:
     for link in node.findall(nodes.reference):
         if "path" in link:
             link["refid"] = _nearest(node)(link["path"])
-    writer.body.append(writer.starttag(node, "div", "", CLASS="fxg-tables", **{"data-figure": node["figure"]}))
+    data = {"data-figure": node["figure"], "data-prefix": node["prefix"]}
+    writer.body.append(writer.starttag(node, "div", "", CLASS="fxg-tables", **data))
 
 
 def depart_tables(writer: HTML5Translator, node: fxgraph_tables) -> None:  # noqa: ARG001 - a visitor
@@ -37,7 +39,9 @@ def depart_tables(writer: HTML5Translator, node: fxgraph_tables) -> None:  # noq
 def visit_rows(writer: HTML5Translator, node: fxgraph_rows) -> None:
     """A table can be long: it opens on a click."""
     is_open = ' open="open"' if node["rows"] <= _OPEN_ROWS else ""
-    writer.body.append(f"<details{is_open}><summary>{node.parent['title']} ({node['rows']} rows)</summary>\n")
+    of_nodes = any(isinstance(child, fxgraph_nodes) for child in node.children)
+    classes = ' class="fxg-node-rows"' if of_nodes else ""
+    writer.body.append(f"<details{classes}{is_open}><summary>{node.parent['title']} ({node['rows']} rows)</summary>\n")
 
 
 def depart_rows(writer: HTML5Translator, node: fxgraph_rows) -> None:  # noqa: ARG001 - a visitor
@@ -46,7 +50,7 @@ def depart_rows(writer: HTML5Translator, node: fxgraph_rows) -> None:  # noqa: A
 
 
 def visit_nodes(writer: HTML5Translator, node: fxgraph_nodes) -> None:
-    """The node table."""
+    """Write the node table; a large one in a page of its own, which the viewer's table takes the place of."""
     tables = node.parent.parent
     assert isinstance(tables, fxgraph_tables)
     table = node_table(
@@ -57,6 +61,10 @@ def visit_nodes(writer: HTML5Translator, node: fxgraph_nodes) -> None:
         drawn=_nearest(tables),
         written=functools.partial(_linked, dict(zip(node["types"], node.children, strict=False))),
     )
+    data = PageData(writer.builder, writer.document, tables["prefix"])
+    if writer.builder.name != "epub" and not data.fits(table):
+        page = html.escape(data.page(table, f"{tables['title']}: {tables['figure']}"))
+        table = f'<p><a class="fxg-whole" href="{page}">{tables["title"]}</a></p>\n'
     writer.body.append(table)
     raise nodes.SkipNode
 

@@ -87,9 +87,13 @@ def _fill_figure(env: BuildEnvironment, place: fxgraph) -> None:
     told = compared.facts if compared else " · ".join(summary.facts(shown, run.config.units))
     facts = nodes.paragraph("", told, classes=["fxg-facts"])
     if drawn and _is_html(run) and getattr(run.builder, "download_support", False):
-        name = run.dot_name(place["spec"])
-        facts += nodes.Text(" · ")
-        facts += addnodes.download_reference("", "DOT", filename=name, reftarget=name, classes=["fxg-dot"])
+        dot = run.dot_name(place["spec"])
+        for kind in ("dot", "json"):
+            name = f"{dot.removesuffix('.dot')}.{kind}"
+            facts += nodes.Text(" · ")
+            facts += addnodes.download_reference(
+                "", kind.upper(), filename=name, reftarget=name, classes=[f"fxg-{kind}"]
+            )
     if facts.children:
         figure += nodes.legend("", facts)
 
