@@ -40,7 +40,7 @@ class Net(nn.Module):
 """
 
 BOXES = """() => [...document.querySelectorAll(".fxg-view .fxg-op, .fxg-view .fxg-closed")].map((group) => {
-  const box = group.querySelector("rect").getBoundingClientRect();
+  const box = group.querySelector(".fxg-box").getBoundingClientRect();
   return [group.dataset.path, box.left, box.top, box.right, box.bottom];
 })"""
 
@@ -72,7 +72,12 @@ def module(page: Page, path: str) -> Locator:
 
 
 def title(page: Page, path: str) -> Locator:
-    return page.locator(f'.fxg-view .fxg-opened[data-path="{path}"] > .fxg-title').first
+    return page.locator(f'.fxg-view .fxg-opened[data-path="{path}"] > .fxg-title .fxg-kind').first
+
+
+def without_details(page: Page) -> None:
+    """Close the panel, which takes room beside the drawing."""
+    page.get_by_role("button", name="Close the details").click()
 
 
 def test_modules_open_in_place_and_inside_each_other(page: Page) -> None:
@@ -113,6 +118,7 @@ def test_the_legend_and_the_links_follow_what_is_open(page: Page) -> None:
 def test_closing_gives_the_picture_back_and_keeps_the_others_open(page: Page) -> None:
     before = page.evaluate(BOXES)
     module(page, "two").click()
+    without_details(page)
     only_two = page.evaluate(BOXES)
     module(page, "one").click()
     module(page, "one.0").click()
@@ -125,6 +131,7 @@ def test_closing_gives_the_picture_back_and_keeps_the_others_open(page: Page) ->
 def test_a_module_with_several_inputs_is_entered_and_left(page: Page) -> None:
     before = page.evaluate(BOXES)
     module(page, "merge").click()
+    without_details(page)
     assert [box[0] for box in page.evaluate(BOXES)] == ["merge.mul", "merge.add"]
     assert page.locator(".fxg-note").all_text_contents() == ["left", "right"]
     crumbs = page.locator(".fxg-crumbs")
@@ -134,17 +141,15 @@ def test_a_module_with_several_inputs_is_entered_and_left(page: Page) -> None:
     assert crumbs.count() == 0
 
 
-@pytest.mark.parametrize(
-    ("sought", "closed", "path"), [("one.1 relu", "one", "one.1.act"), ("merge mul", "merge", "merge.mul")]
-)
-def test_a_search_opens_what_holds_what_it_finds(page: Page, sought: str, closed: str, path: str) -> None:
-    field, told = page.get_by_role("searchbox"), page.locator(".fxg-told")
+@pytest.mark.parametrize(("sought", "path"), [("one.1 relu", "one.1.act"), ("merge mul", "merge.mul")])
+def test_a_search_opens_what_holds_what_it_finds(page: Page, sought: str, path: str) -> None:
+    field = page.get_by_role("combobox")
     field.fill(sought)
-    assert told.text_content() == "1 found"
-    assert page.locator(".fxg-found").get_attribute("data-path") == closed
+    hits = page.get_by_role("listbox").get_by_role("option")
+    assert hits.locator("code").all_inner_texts() == [path]
     field.press("Enter")
-    assert told.text_content() == "1 of 1"
-    assert page.locator(".fxg-here").get_attribute("data-path") == path
+    page.locator(f'.fxg-here[data-path="{path}"]').wait_for()
+    assert page.locator(".fxg-told").text_content() == "1 of 1"
 
 
 def test_the_keyboard_opens_and_closes(page: Page) -> None:
@@ -152,11 +157,67 @@ def test_the_keyboard_opens_and_closes(page: Page) -> None:
     assert closed.get_attribute("aria-expanded") == "false"
     closed.focus()
     page.keyboard.press("Enter")
-    opened = title(page, "two")
+    opened = page.locator('.fxg-opened[data-path="two"] > .fxg-title')
+    opened.and_(page.locator(":focus")).wait_for()
     assert opened.get_attribute("aria-expanded") == "true"
-    opened.focus()
     page.keyboard.press("Enter")
-    assert page.locator('.fxg-closed[data-path="two"]').count() == 1
+    page.locator('.fxg-closed[data-path="two"]:focus').wait_for()
+
+
+def test_back_closes_what_was_opened_and_forward_opens_it(page: Page) -> None:
+    for path in ("one", "one.1", "merge"):
+        module(page, path).click()
+        page.wait_for_function(f"location.hash === '#fig-net-{path}'")
+    opened = page.locator(".fxg-opened")
+    page.go_back()
+    page.locator('.fxg-opened[data-path="one.1"]').wait_for()
+    assert opened.count() == 2
+    page.go_back()
+    page.locator('.fxg-closed[data-path="one.1"]').wait_for()
+    page.go_back()
+    page.locator('.fxg-closed[data-path="one"]').wait_for()
+    page.go_forward()
+    page.go_forward()
+    page.locator('.fxg-opened[data-path="one.1"]').wait_for()
+
+
+def test_an_address_opens_all_that_is_around_a_node(built: Build, page: Page) -> None:
+    for path in ("one.1.fc", "merge.mul", "two.add"):
+        page.goto((built.folder / "index.html").as_uri() + f"#fig-net-{path}")
+        page.locator(f'.fxg-target[data-path="{path}"]').wait_for()
+    page.goto("about:blank")
+    page.goto((built.folder / "index.html").as_uri() + "#fig-net-one.0.act")
+    page.locator('.fxg-target[data-path="one.0.act"]').wait_for()
+
+
+def choose(page: Page, menu: str, entry: str) -> None:
+    page.locator(".fxg-menu > summary", has_text=menu).click()
+    page.get_by_role("button", name=entry, exact=True).click()
+
+
+def test_modules_open_by_class_and_by_depth(page: Page) -> None:
+    def opened() -> list[str]:
+        return sorted(page.evaluate("[...document.querySelectorAll('.fxg-opened')].map((each) => each.dataset.path)"))
+
+    choose(page, "Open", "Each Block (3)")
+    page.locator('.fxg-opened[data-path="one.1"]').wait_for()
+    assert opened() == ["one", "one.0", "one.1", "two"]
+    choose(page, "Open", "To depth 1")
+    page.locator('.fxg-closed[data-path="one.1"]').wait_for()
+    assert opened() == ["one", "two"]
+    choose(page, "Open", "None")
+    page.locator('.fxg-closed[data-path="one"]').wait_for()
+    assert opened() == []
+
+
+def test_a_module_that_was_left_is_as_it_was(page: Page) -> None:
+    module(page, "two").click()
+    without_details(page)
+    before = page.evaluate(BOXES)
+    module(page, "merge").click()
+    page.locator(".fxg-crumbs").wait_for()
+    page.locator(".fxg-crumbs").get_by_role("button").click()
+    assert page.evaluate(BOXES) == before
 
 
 def test_titles_stay_within_their_frames(page: Page) -> None:

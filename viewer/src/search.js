@@ -26,7 +26,7 @@ export class Search {
     this.list = element("ul", { class: "fxg-hits", role: "listbox", id, "aria-label": _("Hits") });
     this.list.hidden = true;
     this.box = element("div", { class: "fxg-find" }, this.field, this.told, this.list);
-    /** @type {{path: string, kind: string}[]} */
+    /** @type {{path: string, kind: string, exact: number}[]} those that have the very words first */
     this.found = [];
     this.at = -1;
     this.asked = "";
@@ -74,11 +74,12 @@ export class Search {
         shown.forEach((entry, k) => {
           for (const place of entry.module ? [""] : entry.places) {
             const path = entry.module ? entry.path : join(place, entry.name);
-            if (fits(`${path.toLowerCase()} ${this.texts?.[k]}`)) this.found.push({ path, kind: entry.kind });
+            const text = `${path.toLowerCase()} ${this.texts?.[k]}`;
+            if (fits(text)) this.found.push({ path, kind: entry.kind, exact: Number(text.includes(plain(asked))) });
           }
         });
         const order = new Map([...index.order()].map((path, k) => [path, k]));
-        this.found.sort((a, b) => (order.get(a.path) ?? 0) - (order.get(b.path) ?? 0));
+        this.found.sort((a, b) => b.exact - a.exact || (order.get(a.path) ?? 0) - (order.get(b.path) ?? 0));
       }
       this.write();
     }

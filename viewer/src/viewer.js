@@ -55,7 +55,10 @@ export class Viewer {
     this.panel = new Panel(this.figure, {
       go: (to) => void this.go(to, true),
       showRow: (to) => this.showRow(to),
-      closed: () => this.mover.measure(),
+      closed: () => {
+        this.quiet = true; // modules that are opened do not bring it back
+        this.mover.measure();
+      },
       hasTable: () => !!this.table,
     });
     const tables = one(document, `.fxg-tables[data-prefix="${CSS.escape(this.figure)}"] details.fxg-node-rows`);
