@@ -24,6 +24,7 @@ def page_svg(
     description: str,
     shares: Shares | None = None,
     rows: bool | Container[str] = False,
+    table: str = "",
 ) -> str:
     """Inline SVG for a page.
 
@@ -34,8 +35,9 @@ def page_svg(
         description: a sentence in its place.
         shares: numbers for tooltips and shades.
         rows: whether the page has a node table, to which the names of operators then lead; or which paths have a row.
+        table: the address of the page that the node table stands in; empty if it is the same.
     """
-    return "".join(Writer(figure, shares, rows=rows).document(picture, title, description))
+    return "".join(Writer(figure, shares, rows=rows, table=table).document(picture, title, description))
 
 
 def inside_svg(inside: Inside, *, figure: str, shares: Shares | None = None, rows: bool = False) -> dict[str, object]:

@@ -76,10 +76,13 @@ class Writer:
         figure: what ids start with.
         shares: what the parts have of the whole, for tooltips and shades.
         rows: whether there is a node table, so that the names of operators can lead to its rows; or which have a row.
+        table: the address of the page that the node table stands in; empty if it is the same.
     """
 
-    def __init__(self, figure: str, shares: Shares | None = None, *, rows: bool | Container[str] = False) -> None:
-        self.figure, self.shares, self.rows = figure, shares, rows
+    def __init__(
+        self, figure: str, shares: Shares | None = None, *, rows: bool | Container[str] = False, table: str = ""
+    ) -> None:
+        self.figure, self.shares, self.rows, self.table = figure, shares, rows, table
         self.seen: set[str] = set()
         """Ids of the first letters that lead to each panel."""
 
@@ -105,7 +108,7 @@ class Writer:
 
     def table_link(self, path: str) -> dict[str, object]:
         """Return the attributes of a link to an operator's row in the node table."""
-        return {"href": f"#{anchor(f'{self.figure}-row', path)}"}
+        return {"href": f"{self.table}#{anchor(f'{self.figure}-row', path)}"}
 
     def size(self, picture: Frame) -> tuple[float, float]:
         """Width and height of the whole."""

@@ -300,7 +300,7 @@ def test_a_page_is_light(site: tuple[Project, Build]) -> None:
     static = site[1].folder / "_static"
     files = [site[1].folder / "deep" / "resnet.html", static / "fxgraph.js", static / "fxgraph.css"]
     assert sum(len(gzip.compress(file.read_bytes())) for file in files) < 100_000
-    assert len(gzip.compress((static / "fxgraph.js").read_bytes())) < 12_000
+    assert len(gzip.compress((static / "fxgraph.js").read_bytes())) < 18_500
 
 
 def test_a_newer_style_sheet_replaces_the_older_one_without_a_warning(project: Project) -> None:

@@ -51,7 +51,7 @@ def visit_fxgraph(writer: HTML5Translator, node: fxgraph) -> None:
     shares = Shares(job.record, run.config.units, node["color"] or run.config.color)
     dot = run.dot_name(node["spec"])
     write(Path(builder.outdir, "_downloads", dot), classic.source(job.record))
-    write(Path(builder.outdir, "_downloads", json_name(dot)), job.record.to_json())
+    write(Path(builder.outdir, "_downloads", f"{dot.removesuffix('.dot')}.json"), job.record.to_json())
     verdict = job.record.verdict.kind if job.record.verdict else ""
     data = {"data-model": node["target"], "data-tracer": job.record.tracer, "data-verdict": verdict}
     if node["height"]:
@@ -62,10 +62,13 @@ def visit_fxgraph(writer: HTML5Translator, node: fxgraph) -> None:
     insides = compose.insides(job)
     page = html_data.PageData(builder, writer.document, node["prefix"])
     inline = page.put("insides", _inside_data(insides, node, shares, rows is True), data)
-    nodes_of = named(job.record, job.look.dims)
+    tables = next((each for each in writer.document.findall(fxgraph_tables) if each["figure"] == node["figure"]), None)
+    columns, links = _table_of(tables)
     locate = SourceLinks(job.record, run.config.source_url)
-    columns, links = _table_of(writer.document, node)
-    page.put("nodes", node_data(nodes_of, run.config.units, columns=columns, links=links, locate=locate), data)
+    record = named(job.record, job.look.dims)
+    page.put("nodes", node_data(record, run.config.units, columns=columns, links=links, locate=locate), data)
+    if tables and (groups := [group for table in tables.findall(fxgraph_nodes) for group in table["groups"]]):
+        tables["page"] = page.table_page(sum(len(group.rows) for group in groups))
     writer.body.append(writer.starttag(node, "div", "", CLASS="fxg-graph", **data))
     drawing = document.page_svg(
         picture,
@@ -74,10 +77,12 @@ def visit_fxgraph(writer: HTML5Translator, node: fxgraph) -> None:
         description=description,
         shares=shares,
         rows=rows,
+        table=tables.get("page", "") if tables else "",
     )
+    if tables:
+        tables["drawn"] = ids(drawing)
     explained = _legend(picture, insides, shares) if node["legend"] else ""
     writer.body.append(f'<div class="fxg-view">{drawing}</div>{inline}{page.words()}{explained}</div>\n{beside}')
-    _tell_tables(writer.document, node, ids(drawing))
     raise nodes.SkipNode
 
 
@@ -87,11 +92,6 @@ def _legend(picture: compose.Frame, insides: Mapping[str, compose.Inside], share
         return legend.html_list(picture, (inside.picture for inside in insides.values()))
     swatches = (f'<span class="fxg-swatch fxg-share-{number}">{html.escape(text)}</span>' for number, text in scale())
     return f'<p class="fxg-shades">Share of all {COLORS[shares.colour]}: {" ".join(swatches)}</p>'
-
-
-def json_name(dot: str) -> str:
-    """Return the path of a model's record below the folder of downloads, beside its DOT file."""
-    return f"{dot.removesuffix('.dot')}.json"
 
 
 def _inside_data(
@@ -104,19 +104,9 @@ def _inside_data(
     }
 
 
-def _table_of(document: nodes.document, node: fxgraph) -> tuple[Sequence[str], dict[str, str]]:
+def _table_of(tables: fxgraph_tables | None) -> tuple[Sequence[str], dict[str, str]]:
     """Return the columns of a graph's node table, and the addresses of the documentation of its classes."""
-    for tables in document.findall(fxgraph_tables):
-        if tables["figure"] == node["figure"]:
-            for table in tables.findall(fxgraph_nodes):
-                links = dict(zip(table["types"], table.children, strict=False))
-                found = {type_: html_data.address(link) for type_, link in links.items()}
-                return table["columns"], {type_: link for type_, link in found.items() if link}
+    for table in tables.findall(fxgraph_nodes) if tables else ():
+        found = {type_: html_data.address(link) for type_, link in zip(table["types"], table.children, strict=False)}
+        return table["columns"], {type_: link for type_, link in found.items() if link}
     return (), {}
-
-
-def _tell_tables(document: nodes.document, node: fxgraph, drawn: frozenset[str]) -> None:
-    """Let the tables know what the drawing shows, which they lead to."""
-    for tables in document.findall(fxgraph_tables):
-        if tables["figure"] == node["figure"]:
-            tables["drawn"] = drawn

@@ -10,7 +10,7 @@ import html
 import posixpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from docutils import nodes
 from sphinx.locale import get_translation
@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 
 CATALOG = "sphinx_fxgraph"
 """Of the translations."""
-_MOST_INLINE = 24_000
+_MOST_INLINE = 48_000
 """Characters of one block of data in a page."""
+_ROW = 500
+"""Characters of a row of a node table, about."""
 _MOST_ON_PAGE = 100_000
 """Characters of all data and tables in a page."""
 
@@ -53,28 +55,45 @@ class PageData:
         if not value:
             return ""
         content = json_block(value)
-        if kind != "nodes" and self.fits(content):
+        if kind != "nodes" and self._takes(len(content)):
             return f'<script type="application/json" class="fxg-{kind}">{content}</script>'
         name = self._name(content, f"{kind}.js")
-        attributes[f"data-{kind}"] = self._write(
-            name, f"(globalThis.fxgraphData ??= {{}})[{json_block(name)}] = {content};\n"
-        )
+        script = f"(globalThis.fxgraphData ??= {{}})[{json_block(name)}] = {content};\n"
+        write(Path(self._builder.outdir, "_static", "fxgraph", name), script)
+        attributes[f"data-{kind}"] = self._address(name)
         return ""
 
-    def page(self, content: str, title: str) -> str:
-        """Write a page of its own for a table that is too large for this one; return its address."""
+    def table_page(self, rows: int) -> str:
+        """Return the address of a page of its own for a table that is too large for this one, else nothing.
+
+        Args:
+            rows: how many the table has.
+        """
+        if self._builder.name == "epub" or self._takes(rows * _ROW):
+            return ""
+        place = f"{self._builder.current_docname}#{self._prefix}"
+        return self._address(self._name(place, "html"))
+
+    def write_table(self, address: str, content: str, title: str) -> None:
+        """Write the page of a table.
+
+        Args:
+            address: as `table_page` has given it.
+            content: HTML.
+            title: of the page.
+        """
         builder = self._builder
         base = "../../" + builder.get_target_uri(builder.current_docname)
-        style = posixpath.normpath(posixpath.join(builder.imgpath, "..", "_static", "fxgraph.css"))
+        style = self._address("../fxgraph.css")
         content = _PAGE.format(base=quote(base), style=style, title=html.escape(title), content=content)
-        return self._write(self._name(content, "html"), content)
+        write(Path(builder.outdir, "_static", "fxgraph", unquote(posixpath.basename(address))), content)
 
-    def fits(self, content: str) -> bool:
-        """Return whether there is room for more in the page, and take it."""
+    def _takes(self, size: int) -> bool:
+        """Return whether there is room for more characters in the page, and take it."""
         taken = self._document.get("fxgraph-data", 0)
-        if len(content) > _MOST_INLINE or taken + len(content) > _MOST_ON_PAGE:
+        if size > _MOST_INLINE or taken + size > _MOST_ON_PAGE:
             return False
-        self._document["fxgraph-data"] = taken + len(content)
+        self._document["fxgraph-data"] = taken + size
         return True
 
     def words(self) -> str:
@@ -90,8 +109,7 @@ class PageData:
         digest = hashlib.sha256(content.encode()).hexdigest()[:8]
         return f"{file_stem(self._prefix)}-{digest}.{suffix}"
 
-    def _write(self, name: str, content: str) -> str:
-        write(Path(self._builder.outdir, "_static", "fxgraph", name), content)
+    def _address(self, name: str) -> str:
         folder = posixpath.join(self._builder.imgpath, "..", "_static", "fxgraph")
         return posixpath.normpath(posixpath.join(folder, quote(name)))
 

@@ -61,10 +61,10 @@ def visit_nodes(writer: HTML5Translator, node: fxgraph_nodes) -> None:
         drawn=_nearest(tables),
         written=functools.partial(_linked, dict(zip(node["types"], node.children, strict=False))),
     )
-    data = PageData(writer.builder, writer.document, tables["prefix"])
-    if writer.builder.name != "epub" and not data.fits(table):
-        page = html.escape(data.page(table, f"{tables['title']}: {tables['figure']}"))
-        table = f'<p><a class="fxg-whole" href="{page}">{tables["title"]}</a></p>\n'
+    if page := tables.get("page"):
+        title = f"{tables['title']}: {tables['figure']}"
+        PageData(writer.builder, writer.document, tables["prefix"]).write_table(page, table, title)
+        table = f'<p><a class="fxg-whole" href="{html.escape(page)}">{html.escape(title)}</a></p>\n'
     writer.body.append(table)
     raise nodes.SkipNode
 
