@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import sphinx_fxgraph
 from sphinx_fxgraph.sphinxext import assets, config, nodes, roles
 from sphinx_fxgraph.sphinxext.build import builders, capture
-from sphinx_fxgraph.sphinxext.directives import diff, graph, table, zoo
+from sphinx_fxgraph.sphinxext.directives import autodoc, diff, graph, table, zoo
 from sphinx_fxgraph.sphinxext.writers import latex, transforms
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     roles.setup(app)
     graph.setup(app)
     diff.setup(app)
+    autodoc.setup(app)
     capture.setup(app)
     transforms.setup(app)
     latex.setup(app)

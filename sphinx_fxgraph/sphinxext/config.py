@@ -71,6 +71,13 @@ class Config:
         rebuild="env",
         help='Options by target pattern, {"torchvision.models.*": {"inputs": "f32[1,3,224,224]"}}; later ones win',
     )
+    autodoc: Mapping[str, Mapping[str, str] | None] = _value(
+        {},
+        types=(dict,),
+        rebuild="env",
+        help='Classes and functions that get a graph where they are documented, {"pkg.models.*": {"inputs": '
+        '"f32[1,3,224,224]"}}, with the options of the directive; the last pattern that fits counts, None is no graph',
+    )
     require_verdict: bool = _value(
         False, types=(bool,), help="Whether it is a warning that a graph holds for one path of its model only"
     )

@@ -7,17 +7,32 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from docutils import nodes
+from sphinx import addnodes
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 
-class fxgraph(nodes.General, nodes.Element):  # noqa: N801 - docutils names nodes after their tags
+class fxgraph(addnodes.translatable, nodes.General, nodes.Element):  # noqa: N801 - docutils names nodes after their tags
     """The drawing, inside a figure.
 
     Attributes: ``spec`` (id), ``target``, ``look`` (options), ``figure`` (id), ``alt``, ``height``, ``legend``,
     ``rows`` (whether there is a node table).
     """
+
+    def preserve_original_messages(self) -> None:
+        """Keep the text of ``:alt:`` as the author wrote it, the key of its translation."""
+        if self["alt"]:
+            self["rawalt"] = self["alt"]
+
+    def apply_translated_message(self, original_message: str, translated_message: str) -> None:
+        """Replace the text of ``:alt:`` by its translation."""
+        if self.get("rawalt") == original_message:
+            self["alt"] = translated_message
+
+    def extract_original_messages(self) -> list[str]:
+        """Return the texts to translate."""
+        return [self["rawalt"]] if self.get("rawalt") else []
 
 
 class fxgraph_tables(nodes.General, nodes.Element):  # noqa: N801

@@ -119,7 +119,7 @@ class WarmBuilder(_CacheBuilder):
         failed = {use.spec_id for use in uses if use.expect != "error" and _failed(run.record(use.spec_id))}
         failed |= mine & run.problems.keys()  # an old record is there, but no new one
         told = f"; {len(failed)} could not be captured, as the warnings say" if failed else ""
-        if failed and (why := capture.cannot(run.config)):
+        if failed and (why := capture.cannot(run.config, run.mocked)):
             print(f"nothing is captured here, since {why}")
         print(f"{len(mine) - len(failed)} of {len(mine)} graphs are in {_near(run.store.folder)}{told}")
         self._tell_ignored(run)
@@ -156,7 +156,7 @@ class CheckBuilder(_CacheBuilder):
             if key not in reasons and not all(job.complete() for job in jobs)
         }
         before = {key: run.record(key) for key in reasons}
-        why = capture.cannot(run.config) if reasons else ""
+        why = capture.cannot(run.config, run.mocked) if reasons else ""
         now = {} if why else {spec.id: record for spec, record in capture.captured(app, run, list(reasons))}
         moved = {key: stale for key, stale in reasons.items() if why and stale.releases}
         equal = [key for key in reasons if _is_equal(before[key], now.get(key))]

@@ -66,7 +66,7 @@ def update(app: Sphinx, env: BuildEnvironment) -> list[str]:
 def complete(app: Sphinx, run: Run, uses: Sequence[ModelUse]) -> None:
     """Make what some uses need: capture, draw, and tell what went wrong."""
     reasons = stale(run, dict.fromkeys(use.spec_id for use in uses))
-    if why := cannot(run.config):
+    if why := cannot(run.config, run.mocked):
         _leave(run, reasons, why)
     else:
         _capture(app, run, list(reasons))
@@ -114,11 +114,18 @@ def stale(run: Run, keys: Iterable[str]) -> dict[str, Stale]:
     return reasons
 
 
-def cannot(config: Config) -> str:
-    """Why nothing is captured, if so."""
+def cannot(config: Config, mocked: Sequence[str] = ()) -> str:
+    """Return why nothing is captured; empty if models can be captured.
+
+    Args:
+        config: the settings of the build.
+        mocked: the modules that autodoc replaces. A build that does without torch does not capture either.
+    """
     if config.mode == "cached":
         return 'fxgraph_mode is "cached"'
     if config.mode == "auto" and not (config.python or config.executor):
+        if "torch" in mocked:
+            return "torch is in autodoc_mock_imports"
         with contextlib.suppress(ValueError):  # something else calls itself torch
             if importlib.util.find_spec("torch") is None:
                 return "torch is not installed here (pip install 'sphinx-fxgraph[torch]')"

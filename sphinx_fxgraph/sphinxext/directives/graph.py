@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from docutils import nodes
@@ -141,51 +141,69 @@ class FxgraphDirective(SphinxDirective):
     # -- what is left for the build
 
     def _figure(self, spec: Shown, look: dict[str, Any], options: dict[str, Any]) -> list[nodes.Element]:
-        place = fxgraph(
-            "",
-            spec=spec.id,
-            target=spec.target or spec.label,
-            look=look,
-            alt=options.get("alt", ""),
-            height=options.get("height", ""),
-            color=options.get("color", ""),
-            legend=options.get("legend", True),
-            rows=options.get("table") != (),
-        )
-        figure = nodes.figure("", place, classes=["fxgraph", *options.get("class", ())])
-        self.set_source_info(figure)
-        if "align" in options:
-            figure["align"] = options["align"]
+        inline, errors = self.parse_inline(options["caption"]) if options.get("caption") else ([], [])
+        figure, place, behind = build_figure(spec, look, options, [*inline, *errors], self.get_source_info())
+        behind["title"] = self.table_title
         # A figure with an id is counted by Sphinx; without a caption no number is shown, so none must be taken.
-        captioned = bool(options.get("caption"))
-        if captioned:
-            inline, messages = self.parse_inline(options["caption"])
-            caption = nodes.caption(options["caption"], "", *inline, *messages)
-            self.set_source_info(caption)
-            figure += caption
-        owner = figure if captioned else place
+        owner = figure if options.get("caption") else place
         if options.get("name"):
             self.options["name"] = options["name"]
             self.add_name(owner)
         else:
-            owner["ids"] = [self._new_id(spec)]
-            self.state.document.set_id(owner)
-        place["figure"] = owner["ids"][0]
-        behind = fxgraph_tables(
-            "", spec=spec.id, look=look, figure=place["figure"], table=options.get("table"), title=self.table_title
-        )
-        behind["stages"] = options.get("stages", False)
-        self.set_source_info(behind)
+            set_new_id(self.state.document, owner, spec, self.env.docname)
+        place["figure"] = behind["figure"] = owner["ids"][0]
         return [figure, behind]
 
-    def _new_id(self, spec: Shown) -> str:
-        """``fx-<page>-<model>``, with a number for more of the kind on the page."""
-        first = anchor(anchor("fx", self.env.docname.replace("/", "-")), spec.label)
-        name, count = first, 1
-        while name in self.state.document.ids:
-            count += 1
-            name = f"{first}-{count}"
-        return name
+
+def build_figure(
+    spec: Shown,
+    look: Mapping[str, Any],
+    options: Mapping[str, Any],
+    caption: Sequence[nodes.Node],
+    source: tuple[str, int],
+) -> tuple[nodes.figure, fxgraph, fxgraph_tables]:
+    """Return a figure, the place for the drawing in it, and the place for the tables behind it, without ids.
+
+    Args:
+        spec: what is shown.
+        look: the view options.
+        options: the figure options, in canonical form.
+        caption: the parsed text of the caption.
+        source: file and line of the directive.
+    """
+    place = fxgraph(
+        "",
+        spec=spec.id,
+        target=spec.target or spec.label,
+        look=look,
+        alt=options.get("alt", ""),
+        height=options.get("height", ""),
+        color=options.get("color", ""),
+        legend=options.get("legend", True),
+        rows=options.get("table") != (),
+    )
+    figure = nodes.figure("", place, classes=["fxgraph", *options.get("class", ())])
+    if "align" in options:
+        figure["align"] = options["align"]
+    if options.get("caption"):
+        figure += nodes.caption(options["caption"], "", *caption)
+    behind = fxgraph_tables("", spec=spec.id, look=look, table=options.get("table"), title="Node table")
+    behind["stages"] = options.get("stages", False)
+    placed: list[nodes.Element] = [place, figure, behind, *figure.findall(nodes.caption)]
+    for node in placed:
+        node.source, node.line = source
+    return figure, place, behind
+
+
+def set_new_id(document: nodes.document, owner: nodes.Element, spec: Shown, docname: str) -> None:
+    """Give a figure the id ``fx-<page>-<model>``, with a number for more of the kind on the page."""
+    first = anchor(anchor("fx", docname.replace("/", "-")), spec.label)
+    name, count = first, 1
+    while name in document.ids:
+        count += 1
+        name = f"{first}-{count}"
+    owner["ids"] = [name]
+    document.set_id(owner)
 
 
 def setup(app: Sphinx) -> None:
