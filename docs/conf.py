@@ -22,8 +22,14 @@ autodoc_typehints = "description"
 # Graphs that are in the cache need neither; autodoc imports what it documents.
 autodoc_mock_imports = [name for name in ("torch", "graphviz") if not importlib.util.find_spec(name)]
 nitpick_ignore_regex = [
-    ("py:.*", r"(torch|nn|graphviz)\..*"),  # no inventory is fetched: the docs build offline
-    ("py:class", r"sphinx_fxgraph\.record\.Record"),  # a page of its own shows the source
+    (
+        "py:.*",
+        r"(torch|nn|graphviz|os|collections|pathlib)\..*|Tensor",
+    ),  # no inventory is fetched: the docs build offline
+    (
+        "py:class",
+        r"sphinx_fxgraph\.(record|render)\..*|Body|Node|Frame|Fact|Change",
+    ),  # a page of its own shows the source
     ("py:exc", "(Capture|EngineMissing)Error"),  # stand on the page by their full names
 ]
 

@@ -234,7 +234,7 @@ def _find(name: str, path: list[str] | None) -> ModuleSpec | None:
 def _loaded() -> Iterator[tuple[str, str]]:
     """The folders of the loaded top-level packages, and the files of the loaded top-level modules, with their names."""
     for name, module in list(sys.modules.items()):
-        if "." in name or name == "__main__":
+        if "." in name or name in ("__main__", "__mp_main__"):  # the latter is multiprocessing's name for the former
             continue
         try:
             folders = [str(folder) for folder in getattr(module, "__path__", None) or ()]

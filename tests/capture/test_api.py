@@ -5,6 +5,8 @@ from __future__ import annotations
 import doctest
 import gc
 import json
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -178,6 +180,28 @@ def test_captures_in_several_threads_wait_for_each_other() -> None:
     with ThreadPoolExecutor(3) as pool:
         records = [*pool.map(lambda width: model_record(nn.Linear(4, width), torch.ones(1, 4)), (1, 2, 3))]
     assert [record.parameters for record in records] == [5, 10, 15]
+
+
+SCRIPT = """
+import torch
+from sphinx_fxgraph import CaptureError, model_record
+
+class Net(torch.nn.Module):
+    def forward(self, x):
+        return x @ torch.ones(3, 2)
+
+try:
+    model_record(Net(), torch.ones(1, 4))
+except CaptureError as error:
+    print(error.file, error.line, *(source.file for source in error.record.record.sources))
+"""
+
+
+def test_a_script_is_called_by_its_own_name(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    run = subprocess.run([sys.executable, script], capture_output=True, check=True, encoding="utf-8")
+    assert run.stdout.split() == ["script.py", "7", "script.py"]
 
 
 class Nested(nn.Module):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import shutil
+import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -158,14 +159,13 @@ def test_a_warm_picture_needs_no_engine(record: Record, engine: layout.Engine) -
     assert picture(again) == picture(job)
 
 
-def test_a_missing_engine_says_how_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_engine_says_how_to_get_one(bare: str) -> None:
     with pytest.raises(layout.EngineMissingError, match="fxgraph_dot = 'nowhere'"):
         layout.find_engine("nowhere")
-    monkeypatch.setenv("PATH", "")
-    monkeypatch.setattr("sysconfig.get_path", lambda _: "")
-    monkeypatch.setattr(sys, "executable", "")
-    with pytest.raises(layout.EngineMissingError, match="pip install graphviz-pure"):
-        layout.find_engine()
+    code = "from sphinx_fxgraph.layout.graphviz import find_engine; find_engine()"
+    run = subprocess.run([bare, "-c", code], capture_output=True, check=False, encoding="utf-8", env={"PATH": ""})
+    assert run.returncode == 1
+    assert "EngineMissingError: no Graphviz engine found: run `pip install graphviz-pure`" in run.stderr
 
 
 def test_a_failing_engine_tells_what_it_said(engine: layout.Engine) -> None:
