@@ -37,6 +37,7 @@ from sphinx_fxgraph.capture.torch_private import missing
 from sphinx_fxgraph.capture.torch_private import pytree as torch_pytree
 from sphinx_fxgraph.capture.trace import Trace
 from sphinx_fxgraph.options import CaptureOptions
+from sphinx_fxgraph.record.cleaning import cleaned
 from sphinx_fxgraph.record.header import Failure
 from sphinx_fxgraph.record.model import Record, join
 from sphinx_fxgraph.spec.parser import parse_target
@@ -226,8 +227,10 @@ def capture_model(
         distributions=distributions,
         made_by=_made_by(),
     )
-    if failure:
-        return Captured(replace(record, failure=replace(failure, node=_failed_node(record))), raised)
+    with unwatched():
+        record = cleaned(record)
+    if record.failure:
+        return Captured(replace(record, failure=replace(record.failure, node=_failed_node(record))), raised)
     return Captured(record)
 
 
@@ -341,20 +344,17 @@ def _failed(spec: GraphSpec, error: CaptureError) -> Record:
     """The record of a model that could not be built, with the files that a mended one would come from."""
     cause = error.__cause__
     sources, distributions = depends_on(filter(None, {*_files(error), _target_file(spec)}))
-    return Record(
-        spec=spec.to_dict(),
-        tracer="symbolic",
-        failure=Failure(
-            error.stage,
-            type(cause or error).__name__,
-            error.message,
-            error.file,
-            error.line,
-            transient=error.transient,
-        ),
-        sources=sources,
-        distributions=distributions,
-        made_by=_made_by(),
+    name = type(cause or error).__name__
+    failure = Failure(error.stage, name, error.message, error.file, error.line, transient=error.transient)
+    return cleaned(
+        Record(
+            spec=spec.to_dict(),
+            tracer="symbolic",
+            failure=failure,
+            sources=sources,
+            distributions=distributions,
+            made_by=_made_by(),
+        )
     )
 
 

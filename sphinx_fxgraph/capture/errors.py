@@ -14,6 +14,7 @@ import torch
 
 import sphinx_fxgraph
 from sphinx_fxgraph.cache.fingerprints import portable
+from sphinx_fxgraph.record.cleaning import clean_text
 from sphinx_fxgraph.record.header import Failure
 from sphinx_fxgraph.spec.spec import CODE_FILE
 from sphinx_fxgraph.text.escape import one_line
@@ -120,7 +121,7 @@ def message_of(error: BaseException | None) -> str:
 
 def cut(text: str) -> str:
     """Return a message in one line, and not more of it than a page can show."""
-    text = one_line(text)
+    text = clean_text(one_line(text))
     return text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 1] + "…"
 
 

@@ -19,6 +19,7 @@ from torch.fx.graph import dtype_abbrs  # type: ignore[attr-defined]  # where ev
 from torch.nn import functional
 
 from sphinx_fxgraph.capture import pytree
+from sphinx_fxgraph.record.cleaning import clean_text
 from sphinx_fxgraph.record.model import TensorMeta
 
 ITEM_SIZE = {short: dtype.itemsize for dtype, short in dtype_abbrs.items()}
@@ -131,6 +132,7 @@ _SIMPLE = (bool, int, float, str, type(None))
 
 
 def _cut(written: str) -> str:
+    written = clean_text(written)
     return written if len(written) <= MOST else written[: MOST - 1] + "…"
 
 

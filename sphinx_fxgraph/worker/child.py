@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from sphinx_fxgraph.cache import fingerprints
+from sphinx_fxgraph.record.cleaning import cleaned
 from sphinx_fxgraph.record.header import Failure
 from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.spec.parser import parse_target
@@ -138,7 +139,7 @@ def threads() -> int:
 
 def failed(spec: Mapping[str, Any], failure: Failure) -> Record:
     """The record of a capture that has nothing to show but why."""
-    return Record(spec=spec, tracer=spec.get("tracer", "auto"), failure=failure)
+    return cleaned(Record(spec=spec, tracer=spec.get("tracer", "auto"), failure=failure))
 
 
 def _record(spec: Mapping[str, Any], ready: list[str]) -> Record:
