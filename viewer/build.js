@@ -12,7 +12,7 @@ for (const name of names) digest.update(name).update(readFileSync(new URL(`src/$
 const banner = `/* Built from viewer/src by viewer/build.js; do not edit. Sources: ${digest.digest("hex")} */`;
 const check = process.argv.includes("--check");
 
-for (const [source, name] of [["main.js", "fxgraph.js"], ["models.js", "fxgraph-table.js"]]) {
+for (const [source, name] of [["main.js", "fxgraph.js"], ["nodes.js", "fxgraph-nodes.js"], ["models.js", "fxgraph-table.js"]]) {
   const result = await build({
     entryPoints: [new URL(`src/${source}`, here).pathname],
     banner: { js: banner },

@@ -43,6 +43,7 @@ $stages</details>
 <details class="fxg-node-rows"><summary>Node table ($rows rows)</summary>
 $nodes</details>
 </div>
+<script>$nodes_script</script>
 <script>$script</script></body></html>
 """)
 
@@ -71,12 +72,13 @@ def page(job: compose.Job, title: str) -> str:
         tracer=escape(record.tracer),
         verdict=escape(record.verdict.kind if record.verdict else ""),
         drawing=drawing,
-        data=_block("insides", found) + _block("data", node_data(record, PLAIN, columns=COLUMNS)),
+        data=_block("insides", found) + _block("nodes", node_data(record, PLAIN, columns=COLUMNS)),
         legend=legend.html_list(picture, (inside.picture for inside in insides.values())),
         facts=escape(" · ".join([*summary.facts(record), *filter(None, [compose.remark(job)])])),
         stages=_stages(record),
         rows=sum(len(group.rows) for group in groups),
         nodes=node_table(groups, COLUMNS, PLAIN, prefix=_FIGURE, drawn=near),
+        nodes_script=(_STATIC / "fxgraph-nodes.js").read_text(encoding="utf-8"),
         script=(_STATIC / "fxgraph.js").read_text(encoding="utf-8"),
     )
 

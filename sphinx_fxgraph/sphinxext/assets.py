@@ -38,12 +38,17 @@ _PARTS = (
 )
 
 
+_LOADED = {"fxgraph.js": "fxgraph-nodes.js"}
+"""What a script loads when a reader first asks for it."""
+
+
 def copy_assets(app: Sphinx, builder: Builder) -> None:  # noqa: ARG001 - an event handler
     """Put the files that any page needs into the output.
 
     Not by Sphinx's copy_asset_file: it warns of the file that an older version of ours has left there.
     """
     needed = {name for part in _PARTS if getattr(fx_domain(builder.env), part.noted) for name in part.files}
+    needed |= {_LOADED[name] for name in needed & _LOADED.keys()}
     for name in sorted(needed) if builder.format == "html" else ():
         content = (STATIC / name).read_text(encoding="utf-8")
         write(Path(builder.outdir, "_static", name), compact(content) if name.endswith(".css") else content)

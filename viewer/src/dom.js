@@ -78,19 +78,32 @@ export const all = (root, selector) => /** @type {any} */ ([...root.querySelecto
 export const one = (root, selector) => root.querySelector(selector);
 
 /**
- * Load a script that stores data under its name; the page may be read from a disk, where fetch does not work.
+ * Load a script; the page may be read from a disk, where fetch does not work.
  * @param {string} source
- * @returns {Promise<any>}
+ * @returns {Promise<void>}
  */
-export function loadData(source) {
-  const name = decodeURIComponent(source.split("/").pop() || "");
-  const store = /** @type {any} */ (globalThis);
+export function loadScript(source) {
   return new Promise((resolve, reject) => {
-    const known = store.fxgraphData?.[name];
-    if (known) return resolve(known);
     const script = /** @type {HTMLScriptElement} */ (element("script", { src: source }));
-    script.onload = () => resolve(store.fxgraphData[name]);
+    script.onload = () => resolve();
     script.onerror = reject;
     document.head.append(script);
   });
+}
+
+/**
+ * Return data from a block in the page, or from a script that stores it under its name.
+ * @param {HTMLElement} graph
+ * @param {string} kind
+ * @returns {Promise<any>}
+ */
+export async function loadData(graph, kind) {
+  const inline = one(graph, `.fxg-${kind}`);
+  if (inline) return JSON.parse(inline.textContent || "{}");
+  const source = graph.dataset[kind];
+  if (!source) return null;
+  const store = /** @type {any} */ (globalThis);
+  const name = decodeURIComponent(source.split("/").pop() || "");
+  if (!store.fxgraphData?.[name]) await loadScript(source);
+  return store.fxgraphData[name];
 }

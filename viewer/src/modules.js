@@ -26,6 +26,12 @@ const pathOf = (group) => /** @type {SVGElement} */ (group).dataset.path || "";
 export const isIn = (path, module) => !module || path === module || path.startsWith(`${module}.`);
 
 /**
+ * Whether it is drawn beside the overview, as an example of its kind.
+ * @param {Element} group
+ */
+export const isInPanel = (group) => !!group.closest(".fxg-panel");
+
+/**
  * Return the member of a folded run that a path belongs to, and the member whose inside is drawn for it; null if it
  * is not in the run.
  * @param {Element} group
@@ -69,10 +75,7 @@ export class Modules {
 
   /** Load the insides, from the page or from a file of its own. */
   async load() {
-    if (this.insides) return;
-    const inline = one(this.graph, ".fxg-insides");
-    const { insides } = this.graph.dataset;
-    this.insides = inline ? JSON.parse(inline.textContent || "{}") : insides ? await loadData(insides) : {};
+    this.insides ||= (await loadData(this.graph, "insides")) || {};
   }
 
   /** @param {ParentNode} within */
@@ -90,7 +93,15 @@ export class Modules {
    * @returns {SVGGElement | null}
    */
   find(path) {
-    return one(this.svg, `[data-path="${CSS.escape(path)}"]`);
+    const selector = `[data-path="${CSS.escape(path)}"]`;
+    /** @type {SVGGElement[]} */
+    const found = all(this.svg, selector);
+    return found.find((each) => !isInPanel(each)) || found[0] || null;
+  }
+
+  /** The modules that can be opened. */
+  closed() {
+    return all(this.svg, CLOSED).filter((each) => !isInPanel(each));
   }
 
   /** @type {(group: Element, part: string) => string} */
@@ -126,7 +137,8 @@ export class Modules {
     for (const each of all(content, "[data-path]")) {
       const inner = join(period ? owner : path, each.dataset.path || "");
       each.dataset.path = inner;
-      each.id = anchor(this.figure, inner);
+      const id = anchor(this.figure, inner);
+      if (!document.getElementById(id)) each.id = id; // a panel may show it too
       for (const link of all(each, ":scope > a")) link.setAttribute("href", `#${anchor(`${this.figure}-row`, inner)}`);
     }
     const title = drawn("text", { class: "fxg-title", y: 16.5, tabindex: 0, role: "button", "aria-expanded": "true" });
@@ -231,7 +243,7 @@ export class Modules {
    * @returns {Element | undefined}
    */
   holder(path, exact) {
-    return all(this.svg, CLOSED).find((group) => {
+    return this.closed().find((group) => {
       const found = memberOf(group, path);
       if (exact) return pathOf(group) === exact || found?.member === exact;
       return found || (!group.matches(".fxg-group") && isIn(path, pathOf(group)));
@@ -298,8 +310,9 @@ export class Modules {
     let wanted = path;
     for (let steps = 0; steps < 99; steps += 1) {
       const found = this.find(wanted);
-      if (found) return found;
-      let group = this.holder(wanted);
+      let group = found && isInPanel(found) ? this.holder(wanted) : undefined;
+      if (found && !group) return found;
+      group ||= this.holder(wanted);
       // A run that is open for another of its members.
       const other = group ? null : all(this.svg, ".fxg-opened[data-names], .fxg-fold[data-names]").find((each) => memberOf(each, wanted));
       const member = memberOf(group || other || this.svg, wanted);
@@ -375,7 +388,7 @@ export class Modules {
     let complete = true;
     for (let again = true; again; ) {
       again = false;
-      for (const group of all(this.svg, CLOSED)) {
+      for (const group of this.closed()) {
         const { type = "", body = "" } = group.dataset;
         const wanted = name ? isOf(type, name) || this.holds(body, name) : depthOf(group) < Number(depth);
         if (!wanted || !this.opensInPlace(group)) continue;

@@ -10,9 +10,11 @@ import { _ } from "./words.js";
 export class Panel {
   /**
    * @param {string} figure
-   * @param {{go: (path: string) => void, showRow: (path: string) => void, closed: () => void, hasTable: () => boolean}} host
+   * @param {Index} index
+   * @param {{go: (path: string, details: boolean) => void, showRow: (path: string) => void, closed: () => void, hasTable: () => boolean}} host
    */
-  constructor(figure, host) {
+  constructor(figure, index, host) {
+    this.index = index;
     this.figure = figure;
     this.host = host;
     this.box = element("aside", { class: "fxg-panel-node", role: "region", tabindex: -1 });
@@ -35,11 +37,9 @@ export class Panel {
     this.host.closed();
   }
 
-  /**
-   * @param {Index} index
-   * @param {Entry} entry
-   */
-  fill(index, entry) {
+  /** @param {Entry} entry */
+  fill(entry) {
+    const { index } = this;
     const { path } = entry;
     this.path = path;
     this.box.setAttribute("aria-label", _("Details of %1 in %2", path, this.figure));
@@ -56,14 +56,14 @@ export class Panel {
     add("calls", /function|method/.test(entry.op) && element("code", {}, entry.target));
     add("settings", entry.config && element("code", {}, entry.config));
     add("arguments", entry.given && element("code", {}, entry.given));
-    add("inputs", ...entry.inputs.map((each) => this.tensor(each, entry, index)));
-    add("outputs", ...entry.outputs.map((each) => this.tensor(each, null, index)));
+    add("inputs", ...entry.inputs.map((each) => this.tensor(each, entry)));
+    add("outputs", ...entry.outputs.map((each) => this.tensor(each, null)));
     ["parameters", "MACs", "activations"].forEach((term, what) => {
       const number = entry.numbers[what];
       const share = index.share(number, what);
       add(term, number ? index.text(number, what) + (share && ` (${share})`) : null, what ? null : entry.tied);
     });
-    add("used by", ...entry.users.map((each) => this.node(each, entry, index)));
+    add("used by", ...entry.users.map((each) => this.node(each, entry)));
     add("source", entry.where || entry.source ? linked(entry.where || _("source of the class"), entry.source) : null);
     add("remarks", ...entry.remark.split("\n"));
     const actions = element("div", { class: "fxg-panel-actions" });
@@ -90,10 +90,9 @@ export class Panel {
    * Return a value with its shape.
    * @param {Tensor} tensor
    * @param {Entry | null} from whose input it is
-   * @param {Index} index
    */
-  tensor([name, shape, dtype], from, index) {
-    const said = element("span", {}, ...(name ? [from ? this.node(name, from, index) : element("code", {}, name), " "] : []));
+  tensor([name, shape, dtype], from) {
+    const said = element("span", {}, ...(name ? [from ? this.node(name, from) : element("code", {}, name), " "] : []));
     said.append(element("span", { dir: "ltr" }, `${shape} ${dtype}`.trim()));
     return said;
   }
@@ -102,16 +101,15 @@ export class Panel {
    * Return the name of another node, which leads to it.
    * @param {string} name
    * @param {Entry} entry
-   * @param {Index} index
    */
-  node(name, entry, index) {
+  node(name, entry) {
     const path = name.startsWith("/") ? name.slice(1) : join(entry.around, name);
     const text = element("code", {}, name.replace(/^\//, ""));
-    if (!index.find(path)) return text;
+    if (!this.index.find(path)) return text;
     const link = element("a", { href: `#${anchor(this.figure, path)}` }, text);
     link.addEventListener("click", (event) => {
       event.preventDefault();
-      this.host.go(path);
+      this.host.go(path, true);
     });
     return link;
   }

@@ -38,7 +38,7 @@ function free(frame, grown, old, line) {
   const beside = (top, bottom) => top < old.y + old.h - 2 && bottom > old.y + 2;
   for (const part of parts(frame)) {
     const box = extent(part);
-    if (part === grown || !beside(box.y, box.y + box.h)) continue;
+    if (part === grown || !(part.matches(".fxg-panel") || beside(box.y, box.y + box.h))) continue;
     if (box.x > line) right = Math.min(right, box.x - line - GAP);
     else if (box.x + box.w < line) left = Math.min(left, line - box.x - box.w - GAP);
   }
@@ -76,6 +76,7 @@ export function makeRoom(grown, old, now, middle, inner) {
     let [aside, down] = [x(line) - line, y(box.y + box.h / 2) - box.y - box.h / 2];
     if (part === grown) [aside, down] = [x(line) - inner(middle) - old.x, 0];
     else if (box.x > line || box.x + box.w < line) aside = x(box.x + box.w / 2) - box.x - box.w / 2;
+    if (part.matches(".fxg-panel")) down = 0;
     part.setAttribute("transform", `translate(${box.x + aside} ${box.y + down})`);
     return { part, box, aside, down, below: part.matches(".fxg-fold") ? 6 : 0 };
   });

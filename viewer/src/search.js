@@ -10,22 +10,18 @@ const LISTED = 60;
 
 export class Search {
   /**
-   * @param {string} figure
-   * @param {() => Promise<Index | null>} load
+   * @param {HTMLElement} box with the field, an output and a list
+   * @param {Index} index
    * @param {{go: (path: string) => void, mark: (paths: Set<string>, here: string) => void}} host
    */
-  constructor(figure, load, host) {
-    this.load = load;
+  constructor(box, index, host) {
+    this.box = box;
+    this.index = index;
     this.host = host;
-    const id = `${figure}--hits`;
-    this.field = /** @type {HTMLInputElement} */ (element("input", {
-      type: "search", class: "fxg-search", placeholder: _("Search"), role: "combobox", autocomplete: "off", "aria-autocomplete": "list",
-      "aria-expanded": "false", "aria-controls": id, "aria-label": _("Search the graph by path, kind, argument or shape"),
-    }));
-    this.told = element("output", { class: "fxg-told" });
-    this.list = element("ul", { class: "fxg-hits", role: "listbox", id, "aria-label": _("Hits") });
-    this.list.hidden = true;
-    this.box = element("div", { class: "fxg-find" }, this.field, this.told, this.list);
+    const [field, told, list] = /** @type {any} */ (box.children);
+    this.field = /** @type {HTMLInputElement} */ (field);
+    this.told = /** @type {HTMLElement} */ (told);
+    this.list = /** @type {HTMLElement} */ (list);
     /** @type {{path: string, kind: string, exact: number}[]} those that have the very words first */
     this.found = [];
     this.at = -1;
@@ -33,8 +29,7 @@ export class Search {
     /** @type {string[] | undefined} what is searched of each node, beside its path */
     this.texts = undefined;
     this.chosen = false;
-    this.field.addEventListener("focus", () => void this.seek());
-    this.field.addEventListener("input", () => void this.seek());
+    for (const name of ["focus", "input"]) this.field.addEventListener(name, () => this.seek());
     this.field.addEventListener("keydown", (event) => {
       if (event.key === "Enter") this.step(event.shiftKey ? -1 : 1, true);
       else if (event.key === "ArrowDown" || event.key === "ArrowUp") this.step(event.key === "ArrowUp" ? -1 : 1, false);
@@ -50,7 +45,7 @@ export class Search {
 
   clear() {
     this.field.value = "";
-    void this.seek();
+    this.seek();
   }
 
   /** @param {boolean} hidden */
@@ -60,15 +55,15 @@ export class Search {
   }
 
   /** Find what is asked for. */
-  async seek() {
-    const index = await this.load();
+  seek() {
+    const { index } = this;
     const asked = this.field.value;
     if (asked !== this.asked || !asked) {
       this.asked = asked;
       this.at = -1;
       const fits = matcher(asked);
       this.found = [];
-      if (fits && index) {
+      if (fits) {
         const shown = [...index.calls(), ...index.rows()];
         this.texts ||= shown.map((entry) => plain(entry.words.slice(entry.path.length)));
         shown.forEach((entry, k) => {
@@ -109,8 +104,8 @@ export class Search {
    * @param {number} by
    * @param {boolean} go there, or only to its place in the list
    */
-  async step(by, go) {
-    await this.seek();
+  step(by, go) {
+    this.seek();
     const { length } = this.found;
     if (!length) return;
     if (go && this.chosen) by = 0;

@@ -22,14 +22,16 @@ export class NodeTable {
   /**
    * @param {string} figure
    * @param {HTMLDetailsElement} details where it opens
+   * @param {Index} index
    * @param {(path: string) => void} go
    */
-  constructor(figure, details, go) {
+  constructor(figure, details, index, go) {
     this.figure = figure;
     this.details = details;
     this.go = go;
-    /** @type {Index | null} */
-    this.index = null;
+    this.index = index;
+    /** @type {HTMLElement | undefined} */
+    this.scroller = undefined;
     this.modules = false;
     this.current = "";
     /** @type {Entry[]} */
@@ -45,11 +47,10 @@ export class NodeTable {
     this.height = 0;
   }
 
-  /** @param {Index} index */
-  fill(index) {
-    if (this.index) return;
-    this.index = index;
-    const { columns } = index.data;
+  /** Replace the table in the page. */
+  fill() {
+    if (this.scroller) return;
+    const { columns } = this.index.data;
     this.filter = /** @type {HTMLInputElement} */ (element("input", { type: "search", placeholder: _("Filter"), "aria-label": _("Filter the rows") }));
     this.filter.addEventListener("input", () => this.arrange());
     this.count = element("output");
@@ -61,7 +62,6 @@ export class NodeTable {
       }),
     );
     this.menu = element("details", { class: "fxg-menu" }, element("summary", {}, _("Columns")), element("div"));
-    this.menu.append();
     this.scroller = element("div", { class: "fxg-scroll", tabindex: 0, role: "group", "aria-label": _("Rows of %1", this.figure) });
     this.scroller.addEventListener("scroll", () => this.render());
     const bar = element("div", { class: "fxg-table-bar" }, ...this.tabs, this.filter, this.count, this.menu);
@@ -91,7 +91,7 @@ export class NodeTable {
    * @returns {string}
    */
   text(entry, column) {
-    const index = /** @type {Index} */ (this.index);
+    const { index } = this;
     switch (column) {
       case "name": return entry.path;
       case "op": return entry.type ? `${entry.op} ${entry.kind}` : entry.op;
@@ -112,8 +112,7 @@ export class NodeTable {
 
   /** Write the head; the rows are new. */
   build() {
-    const index = /** @type {Index} */ (this.index);
-    this.entries = this.modules ? index.calls() : index.rows();
+    this.entries = this.modules ? this.index.calls() : this.index.rows();
     this.tabs?.forEach((tab, k) => tab.setAttribute("aria-pressed", String(this.modules === !!k)));
     const { shown } = this;
     const heads = shown.map((name) => /** @type {HTMLTableCellElement} */ (element("th", { class: NUMBERS.includes(name) ? "head fxg-number" : "head", scope: "col" }, _(name))));
@@ -229,7 +228,7 @@ export class NodeTable {
    */
   follow(path) {
     this.current = path;
-    if (!this.index || !this.details.open || !this.scroller) return false;
+    if (!this.details.open || !this.scroller) return false;
     const at = this.rows.findIndex((entry) => entry.path === path || entry.places.some((place) => join(place, entry.name) === path));
     const top = at * (this.height || 24);
     const { scrollTop, clientHeight } = this.scroller;

@@ -1,17 +1,23 @@
 // One graph on a page.
-import { Index } from "./data.js";
-import { all, button, copyText, download, element, loadData, one } from "./dom.js";
+import { all, button, copyText, download, element, loadData, loadScript, one } from "./dom.js";
 import { push, remember, save, saveSoon } from "./history.js";
 import { anchor, pathOf } from "./ids.js";
 import { inOrder, leaves, linked, neighbour, NODES } from "./light.js";
-import { Modules } from "./modules.js";
+import { isInPanel, Modules } from "./modules.js";
 import { Mover } from "./move.js";
-import { Panel } from "./panel.js";
 import { copyImage, pngFile, svgFile } from "./picture.js";
-import { Search } from "./search.js";
-import { NodeTable } from "./table.js";
 import { _ } from "./words.js";
 
+/**
+ * What `nodes.js` makes.
+ * @typedef {object} Parts
+ * @property {import("./data.js").Index} index
+ * @property {import("./panel.js").Panel} panel
+ * @property {import("./search.js").Search} search
+ * @property {import("./table.js").NodeTable | null} table
+ */
+
+const OWN = /** @type {HTMLScriptElement | null} */ (document.currentScript)?.src || "";
 const NARROW = 560; // pixels of a graph that has no room for a panel beside it
 /** @type {Record<string, number[]>} */
 const ARROWS = { ArrowLeft: [-60, 0], ArrowRight: [60, 0], ArrowUp: [0, -60], ArrowDown: [0, 60] };
@@ -36,7 +42,9 @@ export class Viewer {
     /** @type {Element | null} */
     this.lit = null;
     this.begun = false;
-    /** @type {Promise<Index | null> | null} */
+    /** @type {Parts | null} */
+    this.parts = null;
+    /** @type {Promise<Parts | null> | null} */
     this.loading = null;
     graph.classList.add("fxg-ready");
     this.body = element("div", { class: "fxg-body" });
@@ -52,25 +60,15 @@ export class Viewer {
       place: () => this.mover.place(),
       changed: (shown, keep, place) => this.changed(shown, keep, place),
     });
-    this.panel = new Panel(this.figure, {
-      go: (to) => void this.go(to, true),
-      showRow: (to) => this.showRow(to),
-      closed: () => {
-        this.quiet = true; // modules that are opened do not bring it back
-        this.mover.measure();
-      },
-      hasTable: () => !!this.table,
-    });
-    const tables = one(document, `.fxg-tables[data-prefix="${CSS.escape(this.figure)}"] details.fxg-node-rows`);
-    this.table = tables && new NodeTable(this.figure, /** @type {HTMLDetailsElement} */ (tables), (to) => void this.go(to, true));
-    tables?.addEventListener("toggle", () => void this.fillTable());
-    this.search = new Search(this.figure, () => this.load(), { go: (to) => void this.go(to), mark: (paths, here) => this.mark(paths, here) });
+    this.rows = /** @type {HTMLDetailsElement | null} */ (one(document, `.fxg-tables[data-prefix="${CSS.escape(this.figure)}"] details.fxg-node-rows`));
+    this.rows?.addEventListener("toggle", () => void this.fillTable());
+    this.find = this.searchField();
     this.bar();
     this.listen();
     remember(this.figure, this);
     new ResizeObserver(() => this.resized()).observe(graph);
     this.resized();
-    if (tables?.hasAttribute("open")) void this.fillTable();
+    void this.fillTable();
   }
 
   resized() {
@@ -82,20 +80,34 @@ export class Viewer {
     this.begun = true;
   }
 
-  /** Load what is known of the nodes. */
+  /** Load what is known of the nodes, and the parts that show it. */
   load() {
-    const { nodes } = this.graph.dataset;
-    const inline = one(this.graph, ".fxg-data");
-    this.loading ||= (inline ? Promise.resolve(JSON.parse(inline.textContent || "{}")) : nodes ? loadData(nodes) : Promise.resolve(null))
-      .then((data) => data && new Index(data))
-      .catch(() => null);
+    this.loading ||= this.loadParts().catch(() => null);
     return this.loading;
   }
 
+  async loadParts() {
+    const store = /** @type {any} */ (globalThis);
+    const [data] = await Promise.all([
+      loadData(this.graph, "nodes"),
+      store.fxgraphNodes || loadScript(OWN.replace("fxgraph.js", "fxgraph-nodes.js")),
+    ]);
+    this.parts = data && /** @type {Parts} */ (store.fxgraphNodes(this.figure, data, {
+      find: this.find,
+      table: this.rows,
+      go: (/** @type {string} */ to, /** @type {boolean} */ details) => void this.go(to, details),
+      mark: (/** @type {Set<string>} */ paths, /** @type {string} */ here) => this.mark(paths, here),
+      showRow: (/** @type {string} */ to) => void this.showRow(to),
+      closed: () => {
+        this.quiet = true; // modules that are opened do not bring it back
+        this.mover.measure();
+      },
+    }));
+    return this.parts;
+  }
+
   async fillTable() {
-    if (!this.table?.details.open) return;
-    const index = await this.load();
-    if (index) this.table.fill(index);
+    if (this.rows?.open) (await this.load())?.table?.fill();
   }
 
   /**
@@ -151,21 +163,20 @@ export class Viewer {
     const row = pathOf(`${this.figure}-row`, id);
     const to = row ?? pathOf(this.figure, id);
     if (!to) return false;
-    const index = await this.load();
-    const known = index ? index.find(to) : this.modules.find(to);
-    if (!known) return false;
-    if (row && this.table) this.showRow(to);
+    const parts = await this.load();
+    if (!(parts ? parts.index.find(to) : this.modules.find(to))) return false;
+    if (row && this.rows) await this.showRow(to);
     else await this.reveal(to);
     return true;
   }
 
   /** @param {string} to */
   async showRow(to) {
-    if (!this.table) return;
-    uncover(this.table.details);
-    this.table.details.open = true;
+    if (!this.rows) return;
+    uncover(this.rows);
+    this.rows.open = true;
     await this.fillTable();
-    this.table.show(to);
+    this.parts?.table?.show(to);
   }
 
   /**
@@ -174,20 +185,21 @@ export class Viewer {
    * @param {Element | null} group
    */
   async details(to, group) {
-    const index = await this.load();
-    const entry = index?.find(to);
-    if (!index || !entry) return;
-    const opening = !this.panel.isOpen;
-    this.panel.fill(index, entry);
+    const parts = await this.load();
+    const entry = parts?.index.find(to);
+    if (!parts || !entry) return;
+    const { panel, table } = parts;
+    const opening = !panel.isOpen;
+    panel.fill(entry);
     if (opening) {
-      this.body.append(this.panel.box);
+      this.body.append(panel.box);
       this.mover.measure();
     }
     if (opening && group?.isConnected) this.mover.show(group);
     for (const each of all(this.view, ".fxg-chosen")) each.classList.remove("fxg-chosen");
     this.modules.find(to)?.classList.add("fxg-chosen");
-    this.table?.follow(to);
-    if (this.graph.matches(".fxg-narrow")) this.panel.box.scrollIntoView({ block: "nearest" });
+    table?.follow(to);
+    if (this.graph.matches(".fxg-narrow")) panel.box.scrollIntoView({ block: "nearest" });
   }
 
   // -- history
@@ -210,7 +222,7 @@ export class Viewer {
       const { target } = event;
       if (mover.dragged || !(target instanceof Element) || event.detail > 1) return;
       const link = target.closest("a");
-      if (link && (event.ctrlKey || event.metaKey || event.shiftKey)) return;
+      if (link && (event.ctrlKey || event.metaKey || event.shiftKey || link.getAttribute("href")?.includes("--"))) return; // letters of panels
       event.preventDefault();
       void this.act(target, false);
     });
@@ -236,7 +248,7 @@ export class Viewer {
   escape(target) {
     if (this.graph.matches(".fxg-full")) this.fullScreen();
     else if (target !== this.view) this.view.focus();
-    else if (this.panel.isOpen) this.panel.close();
+    else if (this.parts?.panel.isOpen) this.parts.panel.close();
     else this.view.blur();
   }
 
@@ -246,15 +258,10 @@ export class Viewer {
    * @param {boolean} byKey
    */
   async act(target, byKey) {
-    const panel = target.closest(".fxg-panel");
     const group = target.closest(NODES);
-    const mark = /** @type {SVGElement | null} */ (target.closest("[data-panel]"));
-    if (mark) {
-      const other = all(this.view, `[data-panel="${CSS.escape(mark.dataset.panel || "")}"]`).find((each) => !each.contains(mark));
-      if (other) return this.mover.show(other);
-    }
-    if (!group || (panel && !panel.contains(group))) return;
+    if (!group) return;
     const at = path(group);
+    if (isInPanel(group) && group.matches(".fxg-closed")) return this.go(at, true);
     if (group.matches(".fxg-closed[data-body]:not(.fxg-opened)")) {
       save();
       await this.modules.open(group);
@@ -269,7 +276,7 @@ export class Viewer {
     } else {
       this.quiet = false;
       await this.details(at, group);
-      if (byKey) this.panel.box.focus({ preventScroll: true });
+      if (byKey) this.parts?.panel.box.focus({ preventScroll: true });
     }
   }
 
@@ -279,7 +286,7 @@ export class Viewer {
     if (!group.hasAttribute("tabindex")) group.setAttribute("tabindex", "-1");
     /** @type {SVGElement} */ (group).focus({ preventScroll: true });
     this.mover.show(group);
-    if (this.panel.isOpen) void this.details(path(group), null);
+    if (this.parts?.panel.isOpen) void this.details(path(group), null);
   }
 
   /**
@@ -343,7 +350,7 @@ export class Viewer {
     inside?.append(button(_("Copy link"), "", () => void copyText(this.address()).then(() => this.say(_("Copied")))));
     if (globalThis.ClipboardItem) inside?.append(button(_("Copy image"), "", () => void copyImage(this.shown()).then(() => this.say(_("Copied")), failed)));
     bar.append(
-      this.search.box, this.openMenu,
+      this.find, this.openMenu,
       button("−", _("Zoom out"), () => mover.zoomOut()), button("+", _("Zoom in"), () => mover.zoomIn()),
       ...wide().map((each) => (each.classList.add("fxg-when-wide"), each)), more,
     );
@@ -351,6 +358,18 @@ export class Viewer {
     const touch = matchMedia("(pointer: coarse)").matches;
     const hint = touch ? _("One finger moves it sideways, two move and zoom; a tap shows details") : _("Drag to move, Ctrl + wheel or double click to zoom; a click shows details");
     this.body.after(element("p", { class: "fxg-hint" }, hint));
+  }
+
+  /** Create the search field; it works once it has the focus. */
+  searchField() {
+    const id = `${this.figure}--hits`;
+    const field = /** @type {HTMLInputElement} */ (element("input", {
+      type: "search", class: "fxg-search", placeholder: _("Search"), role: "combobox", autocomplete: "off", "aria-autocomplete": "list",
+      "aria-expanded": "false", "aria-controls": id, "aria-label": _("Search the graph by path, kind, argument or shape"),
+    }));
+    field.addEventListener("focus", () => void this.load().then((parts) => parts?.search.seek()), { once: true });
+    const list = element("ul", { class: "fxg-hits", role: "listbox", id, "aria-label": _("Hits"), hidden: "" });
+    return element("div", { class: "fxg-find" }, field, element("output", { class: "fxg-told" }), list);
   }
 
   /**
@@ -403,7 +422,7 @@ export class Viewer {
 
   /** @param {string} text */
   say(text) {
-    this.search.told.textContent = text;
+    this.find.children[1].textContent = text;
   }
 
   /** The picture as it is shown, at rest. */
@@ -413,7 +432,7 @@ export class Viewer {
   }
 
   address() {
-    const at = this.panel.path || this.modules.path;
+    const at = this.parts?.panel.path || this.modules.path;
     return `${location.href.split("#")[0]}#${at ? anchor(this.figure, at) : this.figure}`;
   }
 
