@@ -10,7 +10,6 @@ import contextlib
 import functools
 import importlib
 import importlib.util
-import re
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -25,7 +24,6 @@ from torch.utils._python_dispatch import TorchDispatchMode, is_traceable_wrapper
 __all__ = [
     "CAN_REMEMBER",
     "PRIVATE",
-    "SINCE",
     "TRANSFORMS",
     "HigherOrderOperator",
     "OpOverload",
@@ -34,7 +32,6 @@ __all__ = [
     "exists",
     "fake_tensor_mode",
     "has_composite_kernel",
-    "is_expected",
     "is_traceable_wrapper_subclass",
     "is_transforming",
     "missing",
@@ -79,9 +76,6 @@ PRIVATE = {
 }
 """Dotted name -> what is lost without it; empty where the package cannot be imported without it."""
 
-SINCE = {"torch.backends.mha": (2, 3), "torch._functorch.eager_transforms.grad_and_value_impl": (2, 3)}
-"""Names that older versions lack without losing anything, and the version that brought them."""
-
 
 @functools.cache
 def missing() -> tuple[str, ...]:
@@ -92,17 +86,8 @@ def missing() -> tuple[str, ...]:
     return tuple(
         f"torch {torch.__version__} has no {name}: {lost}"
         for name, lost in PRIVATE.items()
-        if lost
-        and is_expected(name)
-        and (name.rpartition(".")[0] in sys.modules or "._C." in name)
-        and not exists(name)
+        if lost and (name.rpartition(".")[0] in sys.modules or "._C." in name) and not exists(name)
     )
-
-
-def is_expected(name: str) -> bool:
-    """Return whether this torch is new enough to have a private name."""
-    version = tuple(map(int, re.findall(r"\d+", torch.__version__)[:2]))
-    return version >= SINCE.get(name, (0, 0))
 
 
 def exists(name: str) -> bool:
@@ -174,10 +159,7 @@ def open_sizes_of_one() -> AbstractContextManager[Any]:
 
 @contextlib.contextmanager
 def slow_attention() -> Iterator[None]:
-    """Keep torch's own encoder layers in operators that the counter knows; their fast path is one of its own.
-
-    torch 2.2 has no switch for it, and takes the slow path while a function mode is active.
-    """
+    """Keep torch's own encoder layers in operators that the counter knows; their fast path is one of its own."""
     switch: Any = getattr(torch.backends, "mha", None)
     if switch is None:
         yield

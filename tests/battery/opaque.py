@@ -79,7 +79,7 @@ class ScriptedFunction(nn.Module):
         return y
 
 
-@torch.library.custom_op("battery::double", mutates_args=())
+@torch.library.custom_op("battery::double", mutates_args=(), schema="(Tensor x) -> Tensor")
 def double(x: Tensor) -> Tensor:
     """An operator of our own."""
     return x * 2

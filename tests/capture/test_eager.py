@@ -206,7 +206,7 @@ def test_a_run_that_fails_is_kept_up_to_the_operator_that_did() -> None:
     record = observed(Breaks(), torch.rand(2, 4))
     assert record.failure is not None
     assert (record.failure.stage, record.failure.node) == ("probe", "bad.1")
-    assert record.failure.file.endswith("test_observed.py")
+    assert record.failure.file.endswith("test_eager.py")
     assert list(takes(record)) == ["x", "good", "bad.0", "bad.1"]
 
 

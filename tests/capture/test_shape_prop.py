@@ -128,7 +128,7 @@ def test_a_failure_inside_a_sequential_is_placed_where_that_is_called() -> None:
     failure = record_model(Outer(), (X,), {}).failure
     assert failure is not None
     assert failure.node == "layers.0.1"
-    assert failure.file.endswith("test_probe.py")
+    assert failure.file.endswith("test_shape_prop.py")
     assert Path(__file__).read_text(encoding="utf-8").splitlines()[failure.line - 1].endswith("# the line")
     failure = record_model(Outer().layers, (X,), {}).failure
     assert failure is not None
@@ -144,10 +144,10 @@ class Values(nn.Module):
 
 def test_a_model_that_cannot_run_on_meta_is_run_for_real(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
-    record = record_spec(GraphSpec.parse("test_probe.Values", "f32[2, 4]"))
+    record = record_spec(GraphSpec.parse("test_shape_prop.Values", "f32[2, 4]"))
     assert record.failure is None
     assert record.output == "f32[8, 1]"
-    assert record.spec["target"] == "test_probe.Values"
+    assert record.spec["target"] == "test_shape_prop.Values"
     assert "device" not in record.spec
 
 
@@ -167,7 +167,7 @@ class Hungry(nn.Module):
 
 def test_a_model_that_is_too_large_to_be_run_for_real_is_run_with_fake_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
-    record = record_spec(GraphSpec.parse("test_probe.Hungry", "f32[1, 4000]"))
+    record = record_spec(GraphSpec.parse("test_shape_prop.Hungry", "f32[1, 4000]"))
     assert record.failure is None
     assert record.output == "f32[1, 4000]"
     assert record.totals.parameters == 16_004_000
@@ -175,7 +175,7 @@ def test_a_model_that_is_too_large_to_be_run_for_real_is_run_with_fake_tensors(m
 
 def test_a_failure_on_the_device_that_was_asked_for_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
-    record = record_spec(GraphSpec.parse("test_probe.Values", "f32[2, 4]", device="meta"))
+    record = record_spec(GraphSpec.parse("test_shape_prop.Values", "f32[2, 4]", device="meta"))
     assert record.failure is not None
     assert record.failure.stage == "probe"
 

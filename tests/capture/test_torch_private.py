@@ -20,7 +20,7 @@ A_PRIVATE_NAME = re.compile(r"^(?!\s*#).*(\btorch(\.\w+)*\._(?!_)\w+|from torch[
 
 @pytest.mark.parametrize("name", [*torch_private.PRIVATE])
 def test_a_private_name_exists_on_this_torch(name: str) -> None:
-    assert torch_private.exists(name) or not torch_private.is_expected(name)
+    assert torch_private.exists(name)
 
 
 def test_private_names_stand_in_one_file() -> None:

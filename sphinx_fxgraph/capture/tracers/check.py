@@ -213,7 +213,7 @@ class _Replay(Probe):
             result = self.run(*inputs)
             self._recorder.lookups.clear()
             self._recorder.returns(result)
-            self._note_taken(next(reversed(self._traced.graph.nodes)), self._last)
+            self._note_taken(next(iter(reversed(self._traced.graph.nodes))), self._last)
 
     def _note_taken(self, node: fx.Node, values: Mapping[fx.Node, Any]) -> None:
         """Note what the values of a node's arguments were in the recording."""

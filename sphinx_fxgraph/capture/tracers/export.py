@@ -80,8 +80,6 @@ def _export(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], not
     """Export with open dimensions, or where that fails with the sizes of the inputs."""
     from torch import export  # it and what it imports cost a second: only where it is asked for
 
-    if not hasattr(export.Dim, "AUTO"):
-        raise CaptureError("trace", "':tracer: export' needs torch 2.6 or later")
     # A size of one is a size like any other; torch takes it for a size that must be one.
     opened: Any = _copied((args, kwargs))  # torch.export marks the tensors whose dimensions are open
     shapes = cast("Any", export.ShapesCollection)()
