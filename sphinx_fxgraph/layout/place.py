@@ -13,7 +13,7 @@ from sphinx_fxgraph.layout.geometry import Point
 from sphinx_fxgraph.layout.graphviz import Coordinates
 from sphinx_fxgraph.layout.level_dot import Extent
 from sphinx_fxgraph.layout.positions import Positions
-from sphinx_fxgraph.layout.route import Line, Router, rails
+from sphinx_fxgraph.layout.route import Line, Router
 from sphinx_fxgraph.view.level import Level
 
 
@@ -38,7 +38,7 @@ class Placed:
     outputs: tuple[float, ...]
     lines: tuple[Line, ...]
     dots: tuple[Point, ...]
-    """Where a rail is tapped."""
+    """Where edges of one source part."""
     notes: tuple[tuple[Point, int], ...]
     """The middle of an edge's text, and the index of the edge."""
 
@@ -67,12 +67,8 @@ def place(
     positions.straighten(level)
     router = Router(level, positions, found, notes)
     lines = router.lines()
-    dots: list[Point] = []
     boxes = [positions.rectangle(index) for index in range(len(level.boxes))]
     texts = router.texts
-    if level.rails:
-        buses, dots = rails(level.rails, positions)
-        lines += buses
     across = [x for box in (*boxes, *texts.values()) for x in (box.left, box.right)]
     across += [x for line in lines for x, _ in line.points]
     across += [*positions.inputs, *positions.outputs]
@@ -88,7 +84,7 @@ def place(
         tuple(x - left + pads.before for x in positions.inputs),
         tuple(x - left + pads.before for x in positions.outputs),
         tuple(replace(line, points=tuple(map(inside, line.points))) for line in lines),
-        tuple(map(inside, dots)),
+        tuple(map(inside, router.junctions())),
         tuple((inside(box.middle), index) for index, box in texts.items()),
     )
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from sphinx_fxgraph.layout.geometry import Point, Rectangle, around, rounded, sampled
 from sphinx_fxgraph.layout.graphviz import Coordinates
 from sphinx_fxgraph.layout.positions import Positions
-from sphinx_fxgraph.view.level import BOUNDARY, Edge, Level, Port, Rail
+from sphinx_fxgraph.view.level import BOUNDARY, Edge, Level, Port
 
 _BESIDE = 8.0
 """From a box to the nearest lane, ..."""
@@ -51,7 +51,6 @@ class Line:
     spine: bool = False
     weak: bool = False
     arrow: bool = False
-    rail: bool = False
     enters: bool = False
     leaves: bool = False
     """Whether it comes straight from the frame's border and goes straight on to it, ..."""
@@ -60,7 +59,7 @@ class Line:
     """... and where that is, once the frame is known."""
     tail: int | None = None
     head: int | None = None
-    """The boxes that it joins; a rail knows one of them, ..."""
+    """The boxes that it joins, ..."""
     source: str | None = None
     target: str | None = None
     """... and their names, once these are known; empty for the frame itself."""
@@ -90,6 +89,8 @@ class _Path:
     across: list[float]
     turns: list[int]
     shared: dict[int, _Turn] = field(default_factory=dict)
+    bottom: float = 0.0
+    """Where its last vertical part but one ends, along the flow."""
 
 
 class Router:
@@ -115,6 +116,8 @@ class Router:
         self._clear_texts()
         self.drawn = {int(index): flat for index, flat in drawn["edges"].items()}
         self.lanes: dict[int, list[tuple[float, int, int, Port, Port]]] = defaultdict(list)
+        self.lanes_of: dict[Port, list[float]] = defaultdict(list)
+        """The lanes of edges by their source."""
         self.spine_heads = {edge.head for edge in level.edges if edge.spine}
         self.paths: list[_Path] = []
         self.tracks: dict[int, int] = {}
@@ -125,8 +128,16 @@ class Router:
         """Return a line for each edge."""
         edges = self.level.edges
         paths: dict[int, _Path] = {}
-        # Short edges first: they get the inner lanes.
-        for index in sorted(range(len(edges)), key=lambda index: self._length(edges[index])):
+        lengths = [self._length(edge) for edge in edges]
+        longest: dict[Port, int] = defaultdict(int)
+        for edge, length in zip(edges, lengths, strict=True):
+            longest[edge.tail] = max(longest[edge.tail], length)
+        # Sources of short edges first: they get the inner lanes. Of one source the longest edge makes the lane.
+        order = [
+            (not edge.spine, longest[edge.tail], edge.tail.box, edge.tail.number, -length, index)
+            for index, (edge, length) in enumerate(zip(edges, lengths, strict=True))
+        ]
+        for *_, index in sorted(order):
             paths[index] = self._path(index, edges[index], self.drawn.get(index, ()))
         self.paths = [paths[index] for index in range(len(edges))]
         self._move_ends()
@@ -178,6 +189,17 @@ class Router:
             return self.texts[~item].bottom - self.texts[~item].top
         return self.positions.extents[item].height
 
+    def junctions(self) -> list[Point]:
+        """Return where edges of one source part from a lane that they share."""
+        paths: dict[tuple[Port, float], list[float]] = defaultdict(list)
+        for path in self.paths:
+            if len(path.across) > 2 and not path.edge.spine:
+                paths[path.edge.tail, path.across[-2]].append(path.bottom)
+        found: set[Point] = set()
+        for (_, x), ends in paths.items():
+            found |= {(x, y) for y in ends if y < max(ends) - _SAME}
+        return sorted(found)
+
     # -- where an edge runs across the flow
 
     def _row(self, port: Port, *, head: bool = False) -> int:
@@ -190,9 +212,9 @@ class Router:
         first, last = self._row(edge.tail), self._row(edge.head, head=True) - 1
         return first - self.positions.is_upward(edge.tail), last + self.positions.is_upward(edge.head)
 
-    def _length(self, edge: Edge) -> tuple[bool, int]:
+    def _length(self, edge: Edge) -> int:
         first, last = self._gaps(edge)
-        return not edge.spine, abs(last - first)
+        return abs(last - first)
 
     def _path(self, index: int, edge: Edge, flat: Sequence[float]) -> _Path:
         start, end = self.positions.tail(edge.tail)[0], self.positions.head(edge.head)[0]
@@ -253,13 +275,14 @@ class Router:
         """Return the place of a vertical part of an edge, and keep it."""
         low, high = room
         span = min(rows), max(rows)
-        places = [x for x in wanted if low <= x <= high]
+        places = [x for x in (*wanted, *self.lanes_of[edge.tail]) if low <= x <= high]
         near = min(max(middle, low), high)
         outwards = -1 if near == high and high < math.inf else 1
         for step in (_APART, _APART / 2):
             places += [x for k in range(24) if low <= (x := near + outwards * k * step) <= high]
         x = next((x for x in places if not self._is_taken(x, span, edge)), near)
         self.lanes[round(x / 16)].append((x, *span, edge.tail, edge.head))
+        self.lanes_of[edge.tail].append(x)
         return x
 
     def _is_taken(self, x: float, span: tuple[int, int], edge: Edge) -> bool:
@@ -370,11 +393,11 @@ class Router:
         for place, (gap, before, after) in enumerate(zip(path.turns, path.across, path.across[1:], strict=False)):
             if gap % 2 == 0:  # it enters its head at a side
                 box = positions.rectangle(edge.head.box)
-                y = box.middle[1]
+                y = path.bottom = box.middle[1]
                 corners += [(before, y), (box.left if before < box.left else box.right, y)]
                 return _styled(edge, corners, positions)
             if place in path.shared:
-                y = self.tops[gap] + _ABOVE_TRACKS + _TRACK * path.shared[place].track
+                y = path.bottom = self.tops[gap] + _ABOVE_TRACKS + _TRACK * path.shared[place].track
                 corners += [(before, y), (after, y)]
         last = corners[-1][0]
         corners.append((last if abs(last - end) <= _SAME else end, bottom))
@@ -475,35 +498,3 @@ def _ordered(turns: Sequence[_Turn], before: dict[int, list[_Turn]]) -> Iterator
             if id(turn) not in finished:
                 finished.add(id(turn))
                 yield turn
-
-
-_RAIL_GAP, _RAIL_STEP = 12.0, 6.0
-"""From the boxes to the first rail, and from rail to rail."""
-_LEAVES, _JOINS = 4.0, 9.0
-"""How far below its source a rail leaves the column, and how far above a consumer it joins it again."""
-
-
-def rails(rails: Sequence[Rail], positions: Positions) -> tuple[list[Line], list[Point]]:
-    """Draw a bus for each source of many edges, right of the boxes.
-
-    Returns:
-        The buses and the lines to their consumers, and where these lines leave a bus.
-    """
-    right = max(positions.rectangle(box).right for box in range(len(positions.boxes))) + _RAIL_GAP
-    found: list[Line] = []
-    taps: dict[Port, list[float]] = defaultdict(list)
-    for number, rail in enumerate(rails):
-        across = right + _RAIL_STEP * number
-        x, y = positions.tail(rail.tail)
-        if rail.tail.box != BOUNDARY:
-            y += _LEAVES
-        last = max(positions.head(head)[1] for head in rail.heads) - _JOINS
-        found.append(Line(((x, y), (across, y), (across, last)), rail=True, tail=rail.tail.box))
-        for head in rail.heads:
-            taps[head].append(across)
-    dots = []
-    for head, xs in taps.items():
-        x, y = positions.head(head)
-        found.append(Line(((max(xs), y - _JOINS), (x, y - _JOINS), (x, y - 1)), rail=True, head=head.box))
-        dots += [(across, y - _JOINS) for across in xs]
-    return found, dots

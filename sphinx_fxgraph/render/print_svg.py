@@ -204,7 +204,6 @@ _LOOKS: dict[str, dict[str, object]] = {
     "fxg-shape": _font(labels.SHAPE_SIZE, _SANS, text_anchor="middle"),
     "fxg-triangle": _font(labels.KIND_SIZE, _SANS, fill=LIGHT.muted),
     "fxg-edge": {"fill": "none", "stroke": LIGHT.edge, "stroke_width": 1.3},
-    "fxg-rail": {"stroke_width": 1},
     "fxg-dots": {"fill": "none", "stroke": LIGHT.edge, "stroke_width": 4, "stroke_linecap": "round"},
     "fxg-back": {"fill": LIGHT.paper},
     "fxg-letter": _font(labels.KIND_SIZE, _SANS, fill=LIGHT.strokes["matmul"], font_weight="bold"),

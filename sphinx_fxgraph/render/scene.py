@@ -19,6 +19,7 @@ from sphinx_fxgraph.layout.route import Line
 from sphinx_fxgraph.options import ViewOptions
 from sphinx_fxgraph.record.model import Record, join
 from sphinx_fxgraph.view import labels
+from sphinx_fxgraph.view.connections import connect
 from sphinx_fxgraph.view.estimate import PANEL_TITLE
 from sphinx_fxgraph.view.labels import STACK, Label
 from sphinx_fxgraph.view.level import BOUNDARY, Box, Level
@@ -119,7 +120,7 @@ class Composer:
         self.flip = look.direction == "LR"
         self.pads = _PADS[look.direction]
         self.view = overview(record, look)
-        self.root = self.view.root
+        self.root = connect(self.view.root)
         self.closed = self.view.closed_levels() if inside else {}
         self.dots: dict[str, str] = {}
         self.asked: dict[str, tuple[Level, Sequence[Extent], Sequence[Point]]] = {}
@@ -146,7 +147,7 @@ class Composer:
         if any(inner not in self.placed for inner in inside):
             return
         extents = [self._extent(box) for box in level.boxes]
-        notes = [self._turned(*labels.note_size(edge.tensors)) for edge in level.edges]
+        notes = [self._turned(*labels.edge_text_size(edge)) for edge in level.edges]
         dot = level_dot(level, extents, notes)
         key = digest(dot)
         self.dots[key] = dot
@@ -293,7 +294,7 @@ class Composer:
             lines=tuple(self._line(level, line, opened.shift, opened.extent.height) for line in placed.lines),
             dots=tuple(self._turned(x + aside, y + down) for x, y in placed.dots),
             notes=tuple(
-                (self._turned(x + aside, y + down), labels.shape(level.edges[index].tensors))
+                (self._turned(x + aside, y + down), labels.edge_text(level.edges[index]))
                 for (x, y), index in placed.notes
             ),
             boxes=tuple(boxes),

@@ -265,7 +265,7 @@ class Writer:
         path += ("C" if line.curved else "L") + " ".join(points[1:])
         if line.leave:
             path += f"L{number(line.leave[0])} {number(line.leave[1])}"
-        classes = "fxg-edge" + (" fxg-weak" if line.weak else "") + (" fxg-rail" if line.rail else "")
+        classes = "fxg-edge" + (" fxg-weak" if line.weak else "")
         tip = f"url(#{self.figure}--{'weak' if line.weak else 'edge'})" if line.arrow else None
         return tag("path", **self.style(classes), **self.joins(line), d=path, marker_end=tip) + "</path>"
 

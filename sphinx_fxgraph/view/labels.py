@@ -14,7 +14,7 @@ from sphinx_fxgraph.text import fonts
 from sphinx_fxgraph.text.shapes import format_shape
 from sphinx_fxgraph.view.categories import category
 from sphinx_fxgraph.view.contents import WRAPPERS
-from sphinx_fxgraph.view.level import Box
+from sphinx_fxgraph.view.level import Box, Edge
 from sphinx_fxgraph.view.simplified import GROUP, Run
 
 KIND_SIZE, DETAIL_SIZE, NAME_SIZE, SHAPE_SIZE = 12.0, 11.0, 11.0, 11.0
@@ -265,7 +265,12 @@ def panel_width(kind: str, count: int) -> float:
     return 24 + GAP + first_line(kind, "", f"×{count}")
 
 
-def note_size(tensors: Sequence[TensorMeta]) -> tuple[float, float]:
-    """Width and height of the text at an edge; most edges have none."""
-    text = shape(tensors)
+def edge_text(edge: Edge) -> str:
+    """Return the text at an edge: how many results it stands for, or the tensors that no box tells; often empty."""
+    return f"×{edge.count}" if edge.count > 1 else shape(edge.tensors)
+
+
+def edge_text_size(edge: Edge) -> tuple[float, float]:
+    """Return the width and height of the text at an edge."""
+    text = edge_text(edge)
     return (math.ceil(fonts.sans(text, SHAPE_SIZE)) + 6, 13) if text else (0, 0)

@@ -69,14 +69,8 @@ class Edge:
     """It is part of the level's main path."""
     tensors: tuple[TensorMeta, ...] = ()
     """What flows, where no box says so."""
-
-
-@dataclass(frozen=True)
-class Rail:
-    """One bus beside the boxes for a source with many consumers further down."""
-
-    tail: Port
-    heads: tuple[Port, ...]
+    count: int = 1
+    """How many results it stands for, where results that go to the same places are one line."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +90,6 @@ class Level:
     """The end at which each output of the body leaves."""
     main_input: int = 0
     main_output: int = 0
-    rails: tuple[Rail, ...] = ()
 
     @property
     def inputs(self) -> int:

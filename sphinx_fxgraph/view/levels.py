@@ -247,7 +247,7 @@ class _Builder:
             outputs=max(outs, default=-1) + 1,
         )
         late = [max(ages[k] for k, pin in enumerate(pins) if pin == p) for p in range(level.inputs)]
-        return side_inputs.rails(side_inputs.chips(with_spine(level, late)))
+        return side_inputs.chips(with_spine(level, late))
 
     def _box(self, body: Body, name: str, node: Node, inner: Level | None) -> Box:
         if node.op == ROWS:

@@ -1,8 +1,7 @@
-"""What is not on the main path and would crowd it: chips and rails instead of long edges.
+"""What is not on the main path and would crowd it: names in chips instead of long edges.
 
 A side input with many consumers (a mask, a rotary table, a parameter) keeps its edge to the first of them and is named
-in a chip at the others. In a level that is one column with many skips, each source of skips gets a rail beside the
-column.
+in a chip at the others.
 """
 
 from __future__ import annotations
@@ -10,13 +9,10 @@ from __future__ import annotations
 import dataclasses
 from collections import defaultdict
 
-from sphinx_fxgraph.view.level import BOUNDARY, Edge, Level, Port, Rail
+from sphinx_fxgraph.view.level import BOUNDARY, Edge, Level, Port
 
 _MOST_EDGES = 3
 """A side input with more consumers than that gets chips."""
-_SKIPS_PER_BOX = 2
-"""A column with more skips than that a box gets rails."""
-_SHORTEST_COLUMN = 4
 
 
 def chips(level: Level) -> Level:
@@ -48,22 +44,3 @@ def _reached_by_spine(level: Level) -> set[int]:
         if from_main and not edge.weak:
             found.add(edge.head.box)
     return found
-
-
-def rails(level: Level) -> Level:
-    """The skips of a single column as rails."""
-    column = {port.box for edge in level.spine() for port in (edge.tail, edge.head)}
-    skips = [edge for edge in level.edges if not edge.spine and not edge.weak]
-    boxes = len(column - {BOUNDARY})
-    if boxes < _SHORTEST_COLUMN or len(skips) <= _SKIPS_PER_BOX * boxes:
-        return level
-    if any(edge.head.box == BOUNDARY or not {edge.tail.box, edge.head.box} <= column for edge in skips):
-        return level
-    heads: dict[Port, list[Port]] = defaultdict(list)
-    for edge in skips:
-        heads[edge.tail].append(edge.head)
-    return dataclasses.replace(
-        level,
-        edges=tuple(edge for edge in level.edges if edge.spine or edge.weak),
-        rails=tuple(Rail(tail, tuple(ends)) for tail, ends in heads.items()),
-    )
