@@ -17,6 +17,8 @@ PORT = 2
 """Width and height of a port's cell, in points (1 point is 1 user unit of the drawing)."""
 _PIN = 14
 """Width that an end of the level takes, so that two of them can be told apart."""
+_SKIPS_PER_BOX = 2
+"""A column with more edges beside it than that for each box is dense."""
 _ROOM = 3
 """Graphviz sees every box larger by this much on each side, ..."""
 _ROOM_BESIDE = 7
@@ -63,12 +65,26 @@ def _lines(level: Level, extents: Sequence[Extent], notes: Sequence[tuple[float,
         if count:
             ends = " ".join(f"{letter}{k} [width={_PIN / 72:.4f} height=0.01]" for k in range(count))
             yield f"{{rank={rank} {ends}}}"
+    left_out = _dense_skips(level)
     for index, (edge, (width, height)) in enumerate(zip(level.edges, notes, strict=True)):
+        if index in left_out:
+            continue
         weight = SPINE_WEIGHT if edge.spine else 1
         note = f" label=<{_TABLE}<TR>{_cell(round(width), round(height))}</TR></TABLE>>" if width else ""
         tail, head = _end(edge.tail, extents, "i", "o", "s"), _end(edge.head, extents, "o", "i", "n")
         yield f"{tail} -> {head} [id={index} weight={weight}{note}]"
     yield "}"
+
+
+def _dense_skips(level: Level) -> set[int]:
+    """Return the edges beside a single column that has very many of them, by number.
+
+    The engine need not see them: they move no box, and it takes long for them.
+    """
+    column = {port.box for edge in level.spine() for port in (edge.tail, edge.head)}
+    skips = {index for index, edge in enumerate(level.edges) if not edge.spine}
+    inside = all({level.edges[index].tail.box, level.edges[index].head.box} <= column for index in skips)
+    return skips if inside and len(skips) > _SKIPS_PER_BOX * len(column) else set()
 
 
 def _end(port: Port, extents: Sequence[Extent], boundary: str, letter: str, side: str) -> str:

@@ -38,6 +38,8 @@ _MOVED_TEXT = 24.0
 """The most that a text is moved to its edge."""
 _SAME_ROW = 3.0
 """Boxes whose middles are no farther apart along the flow are in one row."""
+_FAR_RIGHT = 1e6
+"""Where an edge is wanted that the engine has not drawn."""
 _SAME = 1.0
 """Two places that are no farther apart count as one."""
 
@@ -118,6 +120,7 @@ class Router:
         self.lanes: dict[int, list[tuple[float, int, int, Port, Port]]] = defaultdict(list)
         self.lanes_of: dict[Port, list[float]] = defaultdict(list)
         """The lanes of edges by their source."""
+        self.uses = Counter(edge.tail for edge in level.edges if not edge.spine)
         self.spine_heads = {edge.head for edge in level.edges if edge.spine}
         self.paths: list[_Path] = []
         self.tracks: dict[int, int] = {}
@@ -220,7 +223,7 @@ class Router:
         start, end = self.positions.tail(edge.tail)[0], self.positions.head(edge.head)[0]
         (first, last), head_row = self._gaps(edge), self._row(edge.head, head=True)
         down = first <= last
-        x_at = _sampler(flat, (start + end) / 2)
+        x_at = _sampler(flat)
         pieces: list[tuple[list[int], float, float]] = []
         for row in range(first + 1, last + 1) if down else range(first, last, -1):
             own = index in self.texts and self.row[~index] == row
@@ -275,20 +278,25 @@ class Router:
         """Return the place of a vertical part of an edge, and keep it."""
         low, high = room
         span = min(rows), max(rows)
-        places = [x for x in (*wanted, *self.lanes_of[edge.tail]) if low <= x <= high]
         near = min(max(middle, low), high)
         outwards = -1 if near == high and high < math.inf else 1
-        for step in (_APART, _APART / 2):
-            places += [x for k in range(24) if low <= (x := near + outwards * k * step) <= high]
+        steps = (near + outwards * k * step for step in (_APART, _APART / 2) for k in range(len(self.lanes_of) + 24))
+        places = (x for x in (*wanted, *self.lanes_of[edge.tail], *steps) if low <= x <= high)
         x = next((x for x in places if not self._is_taken(x, span, edge)), near)
         self.lanes[round(x / 16)].append((x, *span, edge.tail, edge.head))
-        self.lanes_of[edge.tail].append(x)
+        if x not in self.lanes_of[edge.tail]:
+            self.lanes_of[edge.tail].append(x)
         return x
 
     def _is_taken(self, x: float, span: tuple[int, int], edge: Edge) -> bool:
-        near = round(x / 16)
+        """Return whether another edge is near; edges from one source share a lane, so do sole edges into one end."""
+        near, is_sole = round(x / 16), self.uses[edge.tail] == 1
         return any(
-            abs(other - x) < _APART and low < span[1] and span[0] < high and tail != edge.tail and head != edge.head
+            abs(other - x) < _APART
+            and low < span[1]
+            and span[0] < high
+            and tail != edge.tail
+            and not (is_sole and head == edge.head and self.uses[tail] == 1)
             for bucket in (near - 1, near, near + 1)
             for other, low, high, tail, head in self.lanes.get(bucket, ())
         )
@@ -423,8 +431,11 @@ def _styled(edge: Edge, corners: Sequence[Point], positions: Positions) -> Line:
     )
 
 
-def _sampler(flat: Sequence[float], otherwise: float) -> Callable[[float], float]:
-    """Return a function that gives the place across of a line of the engine by its place along the flow."""
+def _sampler(flat: Sequence[float], otherwise: float = _FAR_RIGHT) -> Callable[[float], float]:
+    """Return a function that gives the place across of a line of the engine by its place along the flow.
+
+    Where the engine has drawn no line, it is right of all boxes.
+    """
     route = list(zip(flat[::2], flat[1::2], strict=True))
     points = sorted((y, x) for x, y in sampled(route)) if len(route) >= 4 else []
 

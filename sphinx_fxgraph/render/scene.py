@@ -33,6 +33,8 @@ _MARGIN = Pads(8, 8, 8, 8)
 _PADS = {"TB": Pads(12, 12, _TITLE, 2), "LR": Pads(_TITLE, 10, 6, 6)}
 _SECOND_LINE = 12.0
 """More height for the title of a run."""
+_MOST_CENTRED = 400.0
+"""The greatest width of a frame that is made wider on both sides where its title needs more room on one."""
 _ROUND_TITLE = 8.0
 """From a frame's title to its neighbours."""
 
@@ -195,8 +197,12 @@ class Composer:
         elif title + needed > min((*placed.inputs, placed.width)):
             # No room left of the line that comes in: the title goes right of all lines.
             last = max(placed.inputs, default=0.0)
-            across = max(across, 2 * math.ceil((last + needed) / 2))
-            title = last + _ROUND_TITLE
+            more = max(0, math.ceil(last + needed - across))
+            across += more
+            if across + more <= _MOST_CENTRED:  # what is inside stays in the middle
+                across, shift = across + more, float(more)
+            across = 2 * math.ceil(across / 2)
+            title = last + shift + _ROUND_TITLE
         extent = Extent(
             across + 2 * stack,
             along + stack,
