@@ -61,6 +61,8 @@ class Level:
     """The names of the parts that are frames."""
     around: Level | None = None
     """The level that the frame stands in."""
+    is_panel: bool = False
+    """Whether it is a block beside the overview, which lines enter below its title and leave at its border."""
 
 
 def levels(root: ET.Element) -> list[Level]:
@@ -82,11 +84,14 @@ def _read(element: ET.Element, level: Level, x: float, y: float, found: list[Lev
         elif child.tag == f"{_SVG}g" and child.get("transform"):
             left, top = (float(value) for value in re.findall(r"-?[\d.]+", child.get("transform", "")))
             rectangles = [one for one in child.findall(f"{_SVG}rect") if "fxg-chip" not in (one.get("class") or "")]
+            if not rectangles:
+                _read(child, level, x + left, y + top, found)
+                continue
             part = _outline(child, rectangles, x + left, y + top)
             level.parts.append(part)
             if any("fxg-frame" in (one.get("class") or "") for one in rectangles):
                 level.open_parts.add(part.name)
-                inner = Level(part, around=level)
+                inner = Level(part, around=level, is_panel="fxg-panel" in kinds)
                 found.append(inner)
                 _read(child, inner, x + left, y + top, found)
         elif child.tag == f"{_SVG}text" and {"fxg-title", "fxg-note", "fxg-port"} & set(kinds):
@@ -195,6 +200,8 @@ def _check_ends(level: Level, found: Faults) -> None:
             if part:
                 if part.name not in level.open_parts and _from_corner(part, end) < _CORNER:
                     found.corners.append(f"{_at(end)} at {part.name}")
+            elif level.is_panel and (end[1] < level.frame.top + 24 or abs(level.frame.depth(end)) <= _TOUCHES):
+                continue
             elif abs(level.frame.depth(end)) <= _TOUCHES and level.around:
                 if not _goes_on(level, end):
                     found.stray.append(f"{_at(end)} at the border of {level.frame.name}")

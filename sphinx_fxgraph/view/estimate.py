@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from sphinx_fxgraph.view import labels
 from sphinx_fxgraph.view.level import BOUNDARY, Box, Level
 
-_BETWEEN_RANKS = 22.0
+_BETWEEN_RANKS, _AT_INPUTS, _AT_OUTPUTS = 19.0, 12.0, 8.0
 _BETWEEN_BOXES = 15.0
 _TITLE, _SECOND_LINE, _BELOW, _BESIDE = 24.0, 14.0, 2.0, 12.0
 """Of a frame: height of its title, of the second line of a run, below and beside what is in it."""
 _LANE = 9.0
 """Width that an edge takes beside boxes."""
-_RAILS, _RAIL = 12.0, 6.0
 PANEL_TITLE = 20.0
 """Height of the title of a panel, above what comes in."""
 _MARGIN = 8.0
@@ -117,18 +116,16 @@ class Estimator:
                 beside[rank] += sizes[box].width + _BETWEEN_BOXES
         for edge in level.edges:
             if edge.tensors and edge.head.box != BOUNDARY:
-                beside[ranks[edge.head.box]] += labels.note_size(edge.tensors)[0]
+                beside[ranks[edge.head.box]] += labels.edge_text_size(edge)[0]
             if not edge.spine:
                 first = -1 if edge.tail.box == BOUNDARY else ranks[edge.tail.box]
                 last = len(heights) if edge.head.box == BOUNDARY else ranks[edge.head.box]
                 for rank in range(first + 1, last):
                     beside[rank] += _LANE
         across = max((right[rank] + beside[rank] for rank in heights), default=0.0)
-        if level.rails:
-            across += _RAILS + _RAIL * len(level.rails)
-        ends = (1 if level.inputs else 0) + (1 if level.outputs else 0)
-        height = sum(heights.values()) + _BETWEEN_RANKS * max(0, len(heights) - 1 + ends)
-        elements = sum(size.elements for size in sizes) + len(level.edges) + 2 * len(level.rails)
+        ends = (_AT_INPUTS if level.inputs else 0) + (_AT_OUTPUTS if level.outputs else 0)
+        height = sum(heights.values()) + _BETWEEN_RANKS * max(0, len(heights) - 1) + ends
+        elements = sum(size.elements for size in sizes) + len(level.edges)
         return Size(left + across, height, left, elements)
 
 
