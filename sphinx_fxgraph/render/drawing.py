@@ -30,6 +30,8 @@ class Job:
     """What `lay_out` has to say of it."""
     inside: bool = False
     """Also the insides of modules that the picture shows closed, for a viewer that can open them."""
+    paper: bool = False
+    """Whether it is for paper, where the kinds of blocks stand beside the overview unless the look says otherwise."""
 
     def dot(self) -> str:
         """The DOT of every level of the picture, one graph after another, as Graphviz reads it."""
@@ -48,10 +50,17 @@ class Job:
         """Whether all its levels have a layout."""
         return not self.missing()
 
+    @property
+    def left_out(self) -> int:
+        """How many operators are not drawn, since they lead to no result."""
+        return self.composer.view.shown.hidden
+
     @cached_property
     def composer(self) -> Composer:
         """What puts the picture together."""
-        return Composer(named(self.record, self.look.dims), self.look, self.layouts, inside=self.inside)
+        return Composer(
+            named(self.record, self.look.dims), self.look, self.layouts, inside=self.inside, paper=self.paper
+        )
 
 
 def lay_out(jobs: Sequence[Job], engine: Engine, timeout: float = 60) -> list[str]:

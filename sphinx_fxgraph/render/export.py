@@ -18,7 +18,7 @@ def print_svg(record: Record, look: ViewOptions, title: str, engine: Engine | No
     Raises:
         EngineMissingError: there is no layout engine.
     """
-    job = compose.Job(record, look)
+    job = compose.Job(record, look, paper=True)
     compose.lay_out([job], engine or find_engine())
     return document.print_svg(compose.scene(job), title=title, description=summary.describe(record))
 

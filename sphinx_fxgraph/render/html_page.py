@@ -74,7 +74,7 @@ def page(job: compose.Job, title: str) -> str:
         drawing=drawing,
         data=_block("insides", found) + _block("nodes", node_data(record, PLAIN, columns=COLUMNS)),
         legend=legend.html_list(picture, (inside.picture for inside in insides.values())),
-        facts=escape(" · ".join([*summary.facts(record), *filter(None, [compose.remark(job)])])),
+        facts=escape(" · ".join([*summary.facts(record, left_out=job.left_out), *filter(None, [compose.remark(job)])])),
         stages=_stages(record),
         rows=sum(len(group.rows) for group in groups),
         nodes=node_table(groups, COLUMNS, PLAIN, prefix=_FIGURE, drawn=near),

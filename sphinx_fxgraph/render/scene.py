@@ -115,13 +115,16 @@ class Composer:
         look: how.
         layouts: the coordinates of levels by the digest of their DOT, as they become known.
         inside: whether the insides of closed modules are placed too.
+        paper: whether the picture is for paper.
     """
 
-    def __init__(self, record: Record, look: ViewOptions, layouts: Mapping[str, Coordinates], *, inside: bool) -> None:
+    def __init__(
+        self, record: Record, look: ViewOptions, layouts: Mapping[str, Coordinates], *, inside: bool, paper: bool
+    ) -> None:
         self.layouts = layouts
         self.flip = look.direction == "LR"
         self.pads = _PADS[look.direction]
-        self.view = overview(record, look)
+        self.view = overview(record, look, paper=paper)
         self.root = connect(self.view.root)
         self.closed = self.view.closed_levels() if inside else {}
         self.dots: dict[str, str] = {}

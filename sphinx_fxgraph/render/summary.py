@@ -17,11 +17,18 @@ _SHOWN_TENSORS = 4
 _VERDICTS = {"same": "same graph for every input value", "path": "one path, as run"}
 
 
-def facts(record: Record, units: Units = PLAIN) -> tuple[str, ...]:
-    """What is known of a model in a few words each: operators, parameters, MACs, shapes, the verdict."""
+def facts(record: Record, units: Units = PLAIN, left_out: int = 0) -> tuple[str, ...]:
+    """Return what is known of a model in a few words each: operators, parameters, MACs, shapes, the verdict.
+
+    Args:
+        record: the model.
+        units: how numbers are written.
+        left_out: how many operators the picture leaves out, since they lead to no result.
+    """
     parts = []
     if record.operators and not record.failure:
-        parts.append(_count(record.operators, "op"))
+        more = f" ({left_out:,} not drawn: checks, unused results)" if left_out else ""
+        parts.append(_count(record.operators, "op") + more)
     if record.modules:
         details = ", ".join(_about_parameters(record, units))
         parts.append(units.parameters(record.totals.parameters) + (f" ({details})" if details else ""))

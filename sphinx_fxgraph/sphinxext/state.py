@@ -161,7 +161,12 @@ class Run:
         from sphinx_fxgraph.render.drawing import Job  # where nothing is drawn, nothing needs it
 
         known = self.layouts.get(key)
-        return Job(record, look, self.store.layouts(self.specs[key]) if known is None else known, inside=True)
+        layouts = self.store.layouts(self.specs[key]) if known is None else known
+        if self.builder.format == "latex" or self.builder.name == "epub":
+            job = Job(record, look, layouts, inside=True, paper=True)
+            if self.config.mode != "cached" or job.complete():
+                return job  # a committed cache may have the layouts of the pages alone
+        return Job(record, look, layouts, inside=True)
 
     def missing(self, key: str, reason: str) -> None:
         """Say on the page that there is no record, and why."""

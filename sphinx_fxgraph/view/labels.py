@@ -85,6 +85,8 @@ def label(box: Box) -> Label:
     detail, count = fonts.shorten(", ".join(filter(None, details)), _MOST_CHARACTERS), times(box)
     if box.run:
         name = span(node, box.run)
+    elif box.shared:
+        name = box.shared if box.shared.startswith("shared with") else f"{name}, {box.shared}"
     said, chips = shape(box.tensors), chip(box.chips)
     head, below = first_line(kind, detail, count) + (14 if closed else 0), _below(name, said)
     together = bool(name and said) and below <= max(head, _TOGETHER)
@@ -158,6 +160,8 @@ def _row_label(box: Box, said: str) -> Label:
     node = box.node
     kind = sign(node) + fonts.shorten(node.kind, _MOST_CHARACTERS)
     name = fonts.shorten(own_name(node), _ROW_CHARACTERS)
+    if box.shared:
+        name = box.shared if box.shared.startswith("shared with") else f"{name}, {box.shared}"
     chips = chip(box.chips)
     thin = category(node) == "shape"
     detail = fonts.shorten(node.detail, _THIN_DETAIL if thin else _ROW_CHARACTERS)
@@ -229,7 +233,7 @@ def title(node: Node) -> str:
 
 def remark(box: Box) -> str:
     """Return what the title of a frame says at its end: side inputs, and whether others of its kind are closed."""
-    return " · ".join(filter(None, (chip(box.chips), "the others are closed" if box.example else "")))
+    return " · ".join(filter(None, (box.shared, chip(box.chips), "the others are closed" if box.example else "")))
 
 
 def title_width(box: Box) -> float:

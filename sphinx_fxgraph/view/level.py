@@ -33,6 +33,8 @@ class Box:
     """What a closed module consists of, or which block it repeats."""
     change: str = ""
     """How a closed module changes channels and resolution."""
+    shared: str = ""
+    """With which other calls it shares its weights, in words."""
     example: bool = False
     """Whether it is open as the example of its kind, while the others are closed."""
     rows: tuple[Box, ...] = ()

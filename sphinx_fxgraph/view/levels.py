@@ -31,6 +31,7 @@ from sphinx_fxgraph.view.expansion import Key, Trials
 from sphinx_fxgraph.view.level import BOUNDARY, Box, Edge, Level, Port
 from sphinx_fxgraph.view.main_path import with_spine
 from sphinx_fxgraph.view.panels import Panel
+from sphinx_fxgraph.view.sharing import Sharing
 from sphinx_fxgraph.view.simplified import GROUP, ROWS, Shown
 
 
@@ -99,31 +100,54 @@ def _closed(level: Level) -> Iterator[str]:
             yield box.node.body
 
 
-def overview(record: Record, look: ViewOptions) -> Overview:
+def overview(record: Record, look: ViewOptions, *, paper: bool = False) -> Overview:
     """Choose what the default view of a model shows.
 
     The blocks of a stage are folded; where even that is too high, blocks of one class are, whatever their sizes.
+
+    Args:
+        record: the model.
+        look: how it is shown.
+        paper: whether the picture is for paper.
     """
+    folded = _folded(record, look)
     if look.depth is not None:
-        shown = simplified(record, look)
+        shown = _finished(folded, look, None)
         return Overview(shown, _Builder(shown).root(expansion.asked(shown, look)))
     estimator = Estimator(turned=look.direction == "LR")
-    pictures = [_Picture(record, look, estimator, across_sizes=across) for across in _STAGES[look.fold]]
-    ways = ((picture, tallest) for tallest in (expansion.HEIGHT, expansion.TALLEST) for picture in pictures)
-    picture = next((picture for picture, tallest in ways if expansion.fits(picture.closed, tallest)), pictures[-1])
-    with_panels = None if look.panels == "no" or look.direction == "LR" else picture.with_panels(look)
+    pictures: dict[bool | None, _Picture] = {}
+    for across_sizes, tallest in _STAGES[look.fold]:
+        if across_sizes not in pictures:
+            pictures[across_sizes] = _Picture(folded, look, estimator, across_sizes)
+        picture = pictures[across_sizes]
+        if expansion.fits(picture.closed, tallest):
+            break
+    with_panels = (
+        None
+        if look.panels == "no" or look.direction == "LR"
+        else picture.with_panels(wide=paper or look.panels == "yes")
+    )
     return with_panels or picture.without_panels()
 
 
-_STAGES: dict[str, tuple[bool | None, ...]] = {"auto": (False, True), "loose": (True,), "off": (None,)}
-"""By the option ``fold``: how the blocks of stages are folded, see `simplified`."""
+_STAGES: dict[str, tuple[tuple[bool | None, float], ...]] = {
+    "auto": (
+        (False, expansion.HEIGHT),
+        (True, expansion.HEIGHT),
+        (False, expansion.TALLEST),
+        (True, expansion.TALLEST),
+    ),
+    "loose": ((True, expansion.TALLEST),),
+    "off": ((None, expansion.TALLEST),),
+}
+"""By the option ``fold``: how the blocks of stages are folded (see `_finished`), up to which height of the picture."""
 
 
 class _Picture:
     """One way to simplify a model, and how large pictures of it are."""
 
-    def __init__(self, record: Record, look: ViewOptions, estimator: Estimator, *, across_sizes: bool | None) -> None:
-        self.shown = simplified(record, look, across_sizes=across_sizes)
+    def __init__(self, folded: Shown, look: ViewOptions, estimator: Estimator, across_sizes: bool | None) -> None:
+        self.shown = _finished(folded, look, across_sizes)
         self.builder = _Builder(self.shown)
         self.estimator = estimator
         self.asked = expansion.asked(self.shown, look)
@@ -135,8 +159,12 @@ class _Picture:
         trials.run()
         return Overview(self.shown, self.builder.root(trials.opened, trials.examples))
 
-    def with_panels(self, look: ViewOptions) -> Overview | None:
-        """Return the overview beside panels; None where no panel fits beside it."""
+    def with_panels(self, *, wide: bool) -> Overview | None:
+        """Return the overview beside panels; None where no panel fits beside it.
+
+        Args:
+            wide: whether there is more room than on a page.
+        """
         candidates = panels.kinds(self.shown)
         if not candidates:
             return None
@@ -147,7 +175,7 @@ class _Picture:
         candidates = {name: kind for name, kind in candidates.items() if name not in opened}
         bodies = map(panels.representative, candidates.values())
         levels = {name: self.builder.inside(name) for name in bodies}
-        limits = panels.PAPER if look.panels == "yes" else panels.PAGE
+        limits = panels.PAPER if wide else panels.PAGE
         chosen = panels.choose(candidates, levels, self.estimator.picture(root), self.estimator, limits)
         return Overview(self.shown, root, chosen) if chosen else None
 
@@ -156,21 +184,25 @@ class _Picture:
         return self.estimator.picture(self.builder.root(opened))
 
 
-def simplified(record: Record, look: ViewOptions, *, across_sizes: bool | None = None) -> Shown:
-    """Return the record as ``look`` shows it.
-
-    Args:
-        record: the model.
-        look: how it is shown.
-        across_sizes: whether blocks that follow each other are folded though their sizes differ; None folds equal
-            blocks only.
-    """
+def _folded(record: Record, look: ViewOptions) -> Shown:
+    """Return the record without what leads to no result, its runs of equal siblings folded."""
     shown = dead_ends.prune(Shown(record), look.nontensor)
     shown = nontensor.simplify(shown, look.nontensor)
-    if across_sizes is not None:
+    if look.fold == "off":
+        return shown
+    if look.depth is None:
         shown = functions.group_functions(shown)
-    if look.fold != "off":
-        shown = repeats.fold(shown, loose=look.fold == "loose")
+    return repeats.fold(shown, loose=look.fold == "loose")
+
+
+def _finished(shown: Shown, look: ViewOptions, across_sizes: bool | None) -> Shown:
+    """Return the graph with stages, rows and, of bodies that are still too large, clusters.
+
+    Args:
+        shown: the graph, its runs folded.
+        look: how it is shown.
+        across_sizes: whether blocks that follow each other are folded though their sizes differ; None folds no stage.
+    """
     if across_sizes is not None:
         shown = stages.fold_stages(shown, across_sizes=across_sizes)
     if look.rows == "auto":
@@ -184,6 +216,7 @@ class _Builder:
     def __init__(self, shown: Shown) -> None:
         self.shown = shown
         self.record = shown.record
+        self.sharing = Sharing(self.record)
         self.opened: Collection[Key] = ()
         self.examples: Collection[Key] = ()
         self.weights: dict[str, int] = {}
@@ -274,6 +307,7 @@ class _Builder:
             stage=self.shown.stages.get((name, node.name)),
             contents=said,
             change=change,
+            shared="" if run else self.sharing.words(name, node),
         )
 
     def _names(self, name: str, node: Node) -> Iterator[str]:

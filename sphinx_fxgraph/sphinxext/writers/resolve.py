@@ -84,7 +84,8 @@ def _fill_figure(env: BuildEnvironment, place: fxgraph) -> None:
         return
     compared = run.compared.get(place["spec"])
     shown = named(record, place["look"].get("dims", ()))
-    told = compared.facts if compared else " · ".join(summary.facts(shown, run.config.units))
+    left_out = sum(job.left_out for job in run.jobs(place["spec"], look_of(place["look"]))) if drawn else 0
+    told = compared.facts if compared else " · ".join(summary.facts(shown, run.config.units, left_out))
     facts = nodes.paragraph("", told, classes=["fxg-facts"])
     if drawn and _is_html(run) and getattr(run.builder, "download_support", False):
         dot = run.dot_name(place["spec"])
