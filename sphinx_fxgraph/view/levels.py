@@ -12,6 +12,7 @@ from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sphinx_fxgraph.options import ViewOptions
+from sphinx_fxgraph.record.diff import SIGNS
 from sphinx_fxgraph.record.model import Body, Node, Record, TensorMeta, Value
 from sphinx_fxgraph.view import (
     clusters,
@@ -122,12 +123,14 @@ def overview(record: Record, look: ViewOptions, *, paper: bool = False) -> Overv
         picture = pictures[across_sizes]
         if expansion.fits(picture.closed, tallest):
             break
-    with_panels = (
-        None
-        if look.panels == "no" or look.direction == "LR"
-        else picture.with_panels(wide=paper or look.panels == "yes")
-    )
+    wanted = look.panels != "no" and look.direction == "TB" and not _is_difference(record)
+    with_panels = picture.with_panels(wide=paper or look.panels == "yes") if wanted else None
     return with_panels or picture.without_panels()
+
+
+def _is_difference(record: Record) -> bool:
+    """Return whether a record is of two models, so that equal blocks may differ in what has changed."""
+    return any({*SIGNS} & {*node.marks} for body in record.bodies.values() for node in body.nodes)
 
 
 _STAGES: dict[str, tuple[tuple[bool | None, float], ...]] = {
