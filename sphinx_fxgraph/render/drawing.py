@@ -14,6 +14,7 @@ from sphinx_fxgraph.layout.graphviz import Coordinates, Engine
 from sphinx_fxgraph.options import ViewOptions
 from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.render.scene import Composer, Drawn, Frame, Inside
+from sphinx_fxgraph.text.translate import count, mark
 from sphinx_fxgraph.view.dims import named
 
 __all__ = ["Drawn", "Frame", "Inside", "Job", "insides", "lay_out", "remark", "scene"]
@@ -101,7 +102,11 @@ def remark(job: Job) -> str:
     plainer = sum("by" in layout for layout in job.used().values())
     if not plainer:
         return ""
-    return f"{plainer} part{'s' if plainer > 1 else ''} of the drawing laid out in a simpler way, to be done in time"
+    return count(
+        plainer,
+        mark("{} part of the drawing is laid out in a simpler way"),
+        mark("{} parts of the drawing are laid out in a simpler way"),
+    )
 
 
 def insides(job: Job) -> dict[str, Inside]:

@@ -9,6 +9,7 @@ from html import escape
 from sphinx_fxgraph.options import COLORS
 from sphinx_fxgraph.render.heat import Shares, scale
 from sphinx_fxgraph.render.scene import Drawn, Frame
+from sphinx_fxgraph.text.translate import _, mark
 from sphinx_fxgraph.view.categories import CATEGORIES, category
 
 
@@ -27,18 +28,18 @@ class Entry:
 
 
 _TEXTS = {
-    "matmul": "convolution, product, attention",
-    "norm": "normalisation",
-    "act": "activation",
-    "pool": "pooling, resampling",
-    "math": "arithmetic",
-    "shape": "shape, copy, dropout",
-    "param": "parameter, buffer, constant",
-    "io": "input, output",
-    "other": "other operator",
-    "closed": "module, its inside not shown",
-    "fold": "×n: repeats that are drawn once",
-    "weak": "dashed: no tensor",
+    "matmul": mark("convolution, product, attention"),
+    "norm": mark("normalisation"),
+    "act": mark("activation"),
+    "pool": mark("pooling, resampling"),
+    "math": mark("arithmetic"),
+    "shape": mark("shape, copy, dropout"),
+    "param": mark("parameter, buffer, constant"),
+    "io": mark("input, output"),
+    "other": mark("other operator"),
+    "closed": mark("module, its inside not shown"),
+    "fold": mark("×n: repeats that are drawn once"),
+    "weak": mark("dashed: no tensor"),
 }
 
 
@@ -47,9 +48,9 @@ def entries(picture: Frame, shares: Shares | None = None) -> list[Entry]:
     found = set(_keys(picture))
     if shares and shares.colour != "kind":
         told = [Entry(f"share-{number}", text) for number, text in scale()]
-        told[0] = Entry("share-0", f"no {COLORS[shares.colour]}")
-        return [*told, *(Entry(key, _TEXTS[key]) for key in ("fold", "weak") if key in found)]
-    return [Entry(key, _TEXTS[key]) for key in (*CATEGORIES, "closed", "fold", "weak") if key in found]
+        told[0] = Entry("share-0", _("no {}", _(COLORS[shares.colour])))
+        return [*told, *(Entry(key, _(_TEXTS[key])) for key in ("fold", "weak") if key in found)]
+    return [Entry(key, _(_TEXTS[key])) for key in (*CATEGORIES, "closed", "fold", "weak") if key in found]
 
 
 def html_list(picture: Frame, within: Iterable[Frame] = ()) -> str:
@@ -62,11 +63,12 @@ def html_list(picture: Frame, within: Iterable[Frame] = ()) -> str:
     seen = set(_keys(picture))
     later = {key for frame in within for key in _keys(frame)}
     items = (
-        f'<li data-key="{key}"{"" if key in seen else " hidden"}>{escape(text)}</li>'
+        f'<li data-key="{key}"{"" if key in seen else " hidden"}>{escape(_(text))}</li>'
         for key, text in _TEXTS.items()
         if key in seen | later
     )
-    return f'<ul class="fxg-legend" aria-label="Legend">{"".join(items)}</ul>'
+    name = _("Legend")
+    return f'<ul class="fxg-legend" aria-label="{escape(name)}">{"".join(items)}</ul>'
 
 
 def _keys(frame: Frame) -> Iterator[str]:

@@ -10,11 +10,12 @@ from sphinx_fxgraph.record.metrics import tied_parameters
 from sphinx_fxgraph.record.model import Body, Node, Record, TensorMeta, Value, Verdict, join
 from sphinx_fxgraph.tables.rows import body_paths
 from sphinx_fxgraph.text.shapes import format_shape
+from sphinx_fxgraph.text.translate import _, count, mark
 from sphinx_fxgraph.text.units import PLAIN, Units
 
 _SHOWN_TENSORS = 4
 
-_VERDICTS = {"same": "same graph for every input value", "path": "one path, as run"}
+_VERDICTS = {"same": mark("same graph for every input value"), "path": mark("one path, as run")}
 
 
 def facts(record: Record, units: Units = PLAIN, left_out: int = 0) -> tuple[str, ...]:
@@ -27,8 +28,8 @@ def facts(record: Record, units: Units = PLAIN, left_out: int = 0) -> tuple[str,
     """
     parts = []
     if record.operators and not record.failure:
-        more = f" ({left_out:,} not drawn: checks, unused results)" if left_out else ""
-        parts.append(_count(record.operators, "op") + more)
+        ops = count(record.operators, mark("{} op"), mark("{} ops"))
+        parts.append(_("{} ({} not drawn: checks, unused results)", ops, units.count(left_out)) if left_out else ops)
     if record.modules:
         details = ", ".join(_about_parameters(record, units))
         parts.append(units.parameters(record.totals.parameters) + (f" ({details})" if details else ""))
@@ -42,16 +43,18 @@ def facts(record: Record, units: Units = PLAIN, left_out: int = 0) -> tuple[str,
 def _about_macs(record: Record, units: Units) -> str:
     """Return the MACs, and what they leave out with its MACs in another convention."""
     macs = macs_of(record.totals, units.convention)
-    count = units.macs(macs) + (" with norms and pooling" if units.convention == "all" else "") if macs else None
+    shown = units.macs(macs) if macs else None
+    if shown and units.convention == "all":
+        shown = _("{} with norms and pooling", shown)
     others = {
         name: f"{name} ({units.macs(other)})" if other else name for name, other in record.totals.uncounted.items()
     }
-    return macs_text(count, others.values())
+    return macs_text(shown, others.values())
 
 
 def holds_for(verdict: Verdict) -> str:
     """Whether the graph holds for every input value; if not, the place and the first sentence of the reason."""
-    words = _VERDICTS.get(verdict.kind, verdict.kind)
+    words = _(_VERDICTS.get(verdict.kind, verdict.kind))
     reason = verdict.reason.partition(". ")[0]
     why = ": ".join(filter(None, (f"{verdict.file}:{verdict.line}" if verdict.file else "", reason)))
     return f"{words} ({why})" if why else words
@@ -61,36 +64,32 @@ def _about_parameters(record: Record, units: Units) -> Iterator[str]:
     """What there is to say of a model's parameters, if it is not what a reader takes for granted."""
     totals = record.totals
     if totals.trainable != totals.parameters:
-        yield f"{units.count(totals.trainable)} trainable"
+        yield _("{} trainable", units.count(totals.trainable))
     if len(totals.dtypes) > 1:
         yield from (f"{units.count(count)} {dtype}" for dtype, count in sorted(totals.dtypes.items()))
     elif "f32" not in totals.dtypes:
         yield from totals.dtypes
     if numbers := sum(count for dtype, count in totals.dtypes.items() if dtype.startswith("c")):
-        yield f"{units.count(totals.parameters + numbers)} as real numbers"
+        yield _("{} as real numbers", units.count(totals.parameters + numbers))
     ties = sorted(tied_parameters(record).items())
     if ties:
-        more = f" and {len(ties) - 1} more" if len(ties) > 1 else ""
-        yield f"{ties[0][0]} is {ties[0][1]}{more}"
+        tie = _("{} is {}", *ties[0])
+        yield _("{} and {} more", tie, len(ties) - 1) if len(ties) > 1 else tie
 
 
 def describe(record: Record, units: Units = PLAIN) -> str:
     """The model in one sentence: operators, shapes, what it is mostly made of, parameters."""
     parts = [
-        *([_count(record.operators, "op")] if record.operators else []),
+        *([count(record.operators, mark("{} op"), mark("{} ops"))] if record.operators else []),
         *filter(None, [shapes(record)]),
-        *(_count(number, name) for name, number in _made_of(record).items() if number),
+        *(count(number, *_PARTS[name]) for name, number in _made_of(record).items() if number),
         *([units.parameters(record.totals.parameters)] if record.modules else []),
     ]
     sentence = ", ".join(parts)
     if record.failure:
-        where = f" at {record.failure.node}" if record.failure.node else ""
-        sentence = "; ".join(filter(None, (sentence, f"failed{where}: {record.failure.message}")))
+        failed = _("failed at {}", record.failure.node) if record.failure.node else _("failed")
+        sentence = "; ".join(filter(None, (sentence, f"{failed}: {record.failure.message}")))
     return sentence
-
-
-def _count(number: int, name: str) -> str:
-    return f"{number:,} {name}{'' if number == 1 else 's'}"
 
 
 def shapes(record: Record) -> str:
@@ -123,6 +122,13 @@ def _joined(tensors: list[TensorMeta]) -> str:
 
 
 # -- what a model is made of
+
+_PARTS = {
+    "convolution": (mark("{} convolution"), mark("{} convolutions")),
+    "attention": (mark("{} attention"), mark("{} attentions")),
+    "linear layer": (mark("{} linear layer"), mark("{} linear layers")),
+    "residual add": (mark("{} residual add"), mark("{} residual adds")),
+}
 
 
 def _made_of(record: Record) -> Mapping[str, int]:
@@ -217,5 +223,5 @@ def _module_lines(record: Record) -> Iterator[tuple[str, str, str]]:
         depth = module.path.count(".") + 1 if module.path else 0
         name = module.path.rpartition(".")[2]
         kind = module.type.rpartition(".")[2]
-        own = _count(module.parameters, "parameter") if module.parameters else ""
+        own = PLAIN.parameters(module.parameters) if module.parameters else ""
         yield ("  " * depth + name, kind, own) if name else (kind, "", own)

@@ -9,6 +9,7 @@ from docutils import nodes
 from sphinx.util import logging
 
 from sphinx_fxgraph.record.header import Failure
+from sphinx_fxgraph.text.translate import _, mark
 
 logger = logging.getLogger(__name__)
 
@@ -28,15 +29,16 @@ def warn(message: str, subtype: str, location: str | None = None) -> None:
 # -- failures
 
 _TITLES = {
-    "import": "The model cannot be imported",
-    "build": "The model cannot be built",
-    "input": "The inputs cannot be made",
-    "option": "The options cannot be used",
-    "trace": "The model cannot be traced",
-    "probe": "The model cannot be run",
-    "limit": "The capture ended early",
-    "cache": "The model is not in the cache",
+    "import": mark("The model cannot be imported"),
+    "build": mark("The model cannot be built"),
+    "input": mark("The inputs cannot be made"),
+    "option": mark("The options cannot be used"),
+    "trace": mark("The model cannot be traced"),
+    "probe": mark("The model cannot be run"),
+    "limit": mark("The capture ended early"),
+    "cache": mark("The model is not in the cache"),
 }
+_OTHER_TITLE = mark("The model cannot be captured")
 
 
 def sentence(failure: Failure) -> str:
@@ -47,7 +49,7 @@ def sentence(failure: Failure) -> str:
 
 def title(failure: Failure) -> str:
     """What could not be done."""
-    return _TITLES.get(failure.stage, "The model cannot be captured")
+    return _(_TITLES.get(failure.stage, _OTHER_TITLE))
 
 
 def block(failure: Failure) -> nodes.admonition:
@@ -67,5 +69,5 @@ def _message(failure: Failure) -> str:
 
 def _place(failure: Failure) -> str:
     line = f":{failure.line}" if failure.line else ""
-    parts = [f"{failure.file}{line}" if failure.file else "", f"at {failure.node}" if failure.node else ""]
+    parts = [f"{failure.file}{line}" if failure.file else "", _("at {}", failure.node) if failure.node else ""]
     return ", ".join(filter(None, parts))

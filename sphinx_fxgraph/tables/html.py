@@ -12,6 +12,7 @@ from sphinx_fxgraph.record.model import join
 from sphinx_fxgraph.tables.columns import TEXTS
 from sphinx_fxgraph.tables.rows import Row, Rows
 from sphinx_fxgraph.text.ids import anchor
+from sphinx_fxgraph.text.translate import _
 from sphinx_fxgraph.text.units import Units
 
 Written = Callable[[str, str], str]
@@ -58,7 +59,7 @@ def html_table(kind: str, heads: Sequence[str], rows: Iterable[tuple[str, str, I
         rows: of each the classes of its own, other attributes, and cells.
     """
     yield f'<table class="{kind} docutils align-default">\n<thead>\n<tr class="row-odd">'
-    yield "".join(f'<th class="head">{escape(head)}</th>' for head in heads) + "</tr>\n</thead>\n<tbody>\n"
+    yield "".join(f'<th class="head">{escape(_(head))}</th>' for head in heads) + "</tr>\n</thead>\n<tbody>\n"
     for number, (classes, attributes, cells) in enumerate(rows):
         parity = "odd" if number % 2 else "even"
         yield f'<tr class="{classes}row-{parity}"{attributes}>{"".join(cells)}</tr>\n'

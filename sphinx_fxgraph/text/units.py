@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sphinx_fxgraph.text.translate import _
+
 FORMATS = ("auto", "SI", "grouped")
 
 _PREFIXES = ("", "k", "M", "G", "T", "P")
@@ -24,7 +26,7 @@ class Units:
 
     def parameters(self, number: int) -> str:
         """``11,689,512 parameters``."""
-        return f"{self.count(number)} parameter{'' if number == 1 else 's'}"
+        return _("{} parameter", self.count(number)) if number == 1 else _("{} parameters", self.count(number))
 
     def macs(self, number: int) -> str:
         """``1.81 GMACs``."""

@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from sphinx.errors import ConfigError
+from sphinx.locale import get_translation
 from sphinx.util import logging
 from sphinx.util.display import progress_message, status_iterator
 
+import sphinx_fxgraph
 from sphinx_fxgraph.cache.fingerprints import SourceFinder
 from sphinx_fxgraph.spec.spec import GraphSpec
 from sphinx_fxgraph.sphinxext import expectations, messages
@@ -26,6 +28,7 @@ from sphinx_fxgraph.sphinxext.state import Run, look_of
 from sphinx_fxgraph.sphinxext.config import Config
 from sphinx_fxgraph.sphinxext.domain import ModelUse, fx_domain
 from sphinx_fxgraph.sphinxext.messages import warn
+from sphinx_fxgraph.text.translate import use_catalogue
 from sphinx_fxgraph.cache.store import Store
 
 if TYPE_CHECKING:
@@ -45,6 +48,7 @@ def begin(app: Sphinx) -> None:
     config = Config.of(app.config)
     folder = Path(app.confdir, config.cache_dir) if config.cache_dir else Path(app.doctreedir, "fxgraph")
     drawings = Path(app.doctreedir, "fxgraph") if config.commit == "records" else None
+    use_catalogue(get_translation("sphinx_fxgraph"))
     store = Store(folder, config.mode not in ("cached", "off"), None if drawings == folder else drawings)
     fx_domain(app.env).run = Run(app.builder, config, store, tuple(getattr(app.config, "autodoc_mock_imports", ())))
 
@@ -306,6 +310,7 @@ def _mock(run: Run, missing: str) -> str:
 
 def setup(app: Sphinx) -> None:
     """Take part in each build."""
+    app.add_message_catalog("sphinx_fxgraph", str(Path(sphinx_fxgraph.__file__).parent / "locale"))
     app.connect("builder-inited", begin)
     app.connect("env-updated", update)
     app.connect("build-finished", outdated.finish)

@@ -26,6 +26,7 @@ from sphinx_fxgraph.sphinxext.writers.static_image import print_svg
 from sphinx_fxgraph.tables.data import node_data
 from sphinx_fxgraph.text.escape import unique_file_stem
 from sphinx_fxgraph.text.ids import ids
+from sphinx_fxgraph.text.translate import _
 from sphinx_fxgraph.view.dims import named
 
 if TYPE_CHECKING:
@@ -91,7 +92,8 @@ def _legend(picture: compose.Frame, insides: Mapping[str, compose.Inside], share
     if shares.colour == "kind":
         return legend.html_list(picture, (inside.picture for inside in insides.values()))
     swatches = (f'<span class="fxg-swatch fxg-share-{number}">{html.escape(text)}</span>' for number, text in scale())
-    return f'<p class="fxg-shades">Share of all {COLORS[shares.colour]}: {" ".join(swatches)}</p>'
+    heading = html.escape(_("Share of all {}", _(COLORS[shares.colour])))
+    return f'<p class="fxg-shades">{heading}: {" ".join(swatches)}</p>'
 
 
 def _inside_data(

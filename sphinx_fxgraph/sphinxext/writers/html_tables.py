@@ -14,6 +14,7 @@ from sphinx_fxgraph.sphinxext.nodes import fxgraph_nodes, fxgraph_rows, fxgraph_
 from sphinx_fxgraph.sphinxext.writers.html_data import PageData
 from sphinx_fxgraph.tables.html import node_table
 from sphinx_fxgraph.text.ids import nearest
+from sphinx_fxgraph.text.translate import _
 
 if TYPE_CHECKING:
     from sphinx.writers.html5 import HTML5Translator
@@ -41,7 +42,8 @@ def visit_rows(writer: HTML5Translator, node: fxgraph_rows) -> None:
     is_open = ' open="open"' if node["rows"] <= _OPEN_ROWS else ""
     of_nodes = any(isinstance(child, fxgraph_nodes) for child in node.children)
     classes = ' class="fxg-node-rows"' if of_nodes else ""
-    writer.body.append(f"<details{classes}{is_open}><summary>{node.parent['title']} ({node['rows']} rows)</summary>\n")
+    title = _("{} ({} rows)", _(node.parent["title"]), node["rows"])
+    writer.body.append(f"<details{classes}{is_open}><summary>{html.escape(title)}</summary>\n")
 
 
 def depart_rows(writer: HTML5Translator, node: fxgraph_rows) -> None:  # noqa: ARG001 - a visitor

@@ -20,6 +20,7 @@ from sphinx_fxgraph.sphinxext.directives.table import NUMBERS, Entry
 from sphinx_fxgraph.sphinxext.domain import FxDomain, ModelUse, fx_domain
 from sphinx_fxgraph.sphinxext.writers import nested, tables
 from sphinx_fxgraph.tables import stages, variants
+from sphinx_fxgraph.text.translate import _, mark
 from sphinx_fxgraph.text.units import Units
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ def _compared(models: Sequence[Model], units: Units, link: _Linker) -> nodes.tgr
     for name, found in variants.aligned([stages.stages(record) for record in records]):
         add(name, [(stage.made_of, stage.output) if stage else () for stage in found])
     for column in ("parameters", "MACs", "depth"):
-        add(column, [(CELLS[column](record, units),) for record in records], ["fxg-total"])
+        add(_(column), [(CELLS[column](record, units),) for record in records], ["fxg-total"])
     group = tables.grouped(["", *(model.title for model in models)], body, [min(width, WIDEST) for width in widths])
     heads = list(group.findall(nodes.entry))[1 : len(models) + 1]
     for head, model in zip(heads, models, strict=True):
@@ -178,13 +179,13 @@ def _activations(record: Record, units: Units) -> str:
     return "" if size is None else units.bytes(size)
 
 
-def _verdict(record: Record, _: Units) -> str:
+def _verdict(record: Record, units: Units) -> str:  # noqa: ARG001 - as all cells
     if record.failure:
         return messages.title(record.failure)
-    return _VERDICTS.get(record.verdict.kind, record.verdict.kind) if record.verdict else ""
+    return _(_VERDICTS.get(record.verdict.kind, record.verdict.kind)) if record.verdict else ""
 
 
-_VERDICTS = {"same": "every input", "path": "one path"}
+_VERDICTS = {"same": mark("every input"), "path": mark("one path")}
 """What the graph holds for: in a table there is no room for the sentence that the facts line has."""
 
 Cell = Callable[[Record, Units], str]
@@ -236,7 +237,7 @@ def fill_reports(document: nodes.document, env: BuildEnvironment) -> None:
             table += tables.grouped(columns, body, tables.widths(columns, texts, WIDEST))
             nested.flatten(table, run.builder.format)
         else:
-            told = "every capture went well" if only else "no page shows a model"
+            told = _("every capture went well") if only else _("no page shows a model")
             table.replace_self(nodes.paragraph(told, told))
 
 
@@ -244,9 +245,9 @@ def _report_cells(use: ModelUse, docname: str, record: Record | None, units: Uni
     """What stands in each column."""
     name = use.name or use.spec.target or use.spec.label
     if record is None:
-        return name, docname, "not captured", "", "", ""
+        return name, docname, _("not captured"), "", "", ""
     if record.failure:
-        expected = "as expected: " if use.expect == "error" else ""
+        expected = _("as expected") + ": " if use.expect == "error" else ""
         return name, docname, expected + messages.sentence(record.failure), record.tracer, "", ""
     ops, verdict = (CELLS[column](record, units) for column in ("ops", "verdict"))
-    return name, docname, "captured", record.tracer, ops, verdict
+    return name, docname, _("captured"), record.tracer, ops, verdict

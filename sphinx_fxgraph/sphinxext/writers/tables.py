@@ -16,6 +16,7 @@ from sphinx_fxgraph.tables.columns import TEXTS
 from sphinx_fxgraph.tables.rows import Rows, node_rows
 from sphinx_fxgraph.tables.stages import Stage
 from sphinx_fxgraph.text.ids import anchor
+from sphinx_fxgraph.text.translate import _
 from sphinx_fxgraph.text.units import Units
 
 _WIDEST = 32
@@ -71,7 +72,7 @@ def grouped(columns: Sequence[str], body: nodes.tbody, widths: Sequence[int] = (
         body: rows with an entry a column.
         widths: in characters or any other unit; equal where none are given.
     """
-    head = nodes.thead("", nodes.row("", *(nodes.entry("", nodes.paragraph("", column)) for column in columns)))
+    head = nodes.thead("", nodes.row("", *(nodes.entry("", nodes.paragraph("", _(column))) for column in columns)))
     specs = [nodes.colspec(colwidth=width) for width in widths or [1] * len(columns)]
     return nodes.tgroup("", *specs, head, body, cols=len(columns))
 
@@ -163,4 +164,4 @@ def _change_texts(change: Change) -> Sequence[str]:
     path += f" ×{change.places}" if change.places > 1 else ""
     path += f" (was {change.old_path})" if change.old_path else ""
     parameters = f"{change.parameters:+,}".replace("-", "−") if change.parameters else ""
-    return f"{SIGNS[change.kind]} {change.kind}", path, change.operator, change.before, change.after, parameters
+    return f"{SIGNS[change.kind]} {_(change.kind)}", path, change.operator, change.before, change.after, parameters

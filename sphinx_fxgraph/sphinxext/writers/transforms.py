@@ -27,6 +27,8 @@ class Fill(SphinxPostTransform):
         domain, docname = fx_domain(self.env), self.env.docname
         if docname in domain.run.digests:
             domain.run.written[docname] = domain.run.digests[docname]
+        if domain.run.builder.name == "gettext":  # takes the author's texts from the doctree, and writes no page
+            return
         # Some builders put all pages into one: what is in it counts, not which it is.
         if any(_is_place(node) for node in self.document.findall(nodes.Element)):
             from sphinx_fxgraph.sphinxext.writers import model_tables, resolve, thumbnails
