@@ -69,10 +69,10 @@ def test_numbers_and_shapes_are_those_of_the_record(built: Build) -> None:
 def test_names_lead_to_the_graph_and_its_nodes(built: Build) -> None:
     links = [(link.get_text(), link["href"]) for link in paragraph(built.page("text.html")).select("a")]
     assert links == [
-        ("my net", "model.html#my-net"),
+        ("Model", "model.html#my-net"),
         ("the net", "model.html#my-net"),
         ("body.0", "model.html#my-net-body.0"),
-        ("my net", "model.html#my-net"),
+        ("Model", "model.html#my-net"),
     ]
     assert BeautifulSoup(built.page("model.html"), "lxml").find(id="my-net-body.0")
 
