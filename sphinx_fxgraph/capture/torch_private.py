@@ -19,6 +19,7 @@ import torch
 from torch._ops import HigherOrderOperator, OpOverload, OpOverloadPacket
 from torch.fx import _symbolic_trace
 from torch.utils import _pytree as pytree
+from torch.utils import checkpoint
 from torch.utils._python_dispatch import TorchDispatchMode, is_traceable_wrapper_subclass
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "OpOverload",
     "OpOverloadPacket",
     "TorchDispatchMode",
+    "checkpoint_generators",
     "exists",
     "fake_tensor_mode",
     "has_composite_kernel",
@@ -61,6 +63,7 @@ PRIVATE = {
     "torch.utils._python_dispatch.TorchDispatchMode": "",
     "torch.utils._python_dispatch.is_traceable_wrapper_subclass": "",
     "torch.fx._symbolic_trace._wrapped_fns_to_patch": "functions wrapped for torch.fx are traced inside",
+    "torch.utils.checkpoint._checkpoint_without_reentrant_generator": "operators in a checkpoint have no mark of it",
     "torch._C._DisableTorchDispatch": "results on meta are not remembered",
     "torch._C._functorch.peek_interpreter_stack": "results on meta are not remembered",
     "torch._C._dispatch_has_kernel_for_dispatch_key": "composite operators are counted by their own formulas only",
@@ -123,6 +126,15 @@ def without_dispatch() -> AbstractContextManager[Any]:
 def is_transforming() -> bool:
     """Return whether a transformation of `torch.func` runs."""
     return torch._C._functorch.peek_interpreter_stack() is not None
+
+
+def checkpoint_generators() -> tuple[str, ...]:
+    """Return the name of the generator that `torch.utils.checkpoint` runs around a function; empty if it is gone.
+
+    Since torch 2.14 the function with the old name calls another one, which torch itself calls too.
+    """
+    prefix = "_checkpoint_without_reentrant_generator"
+    return tuple(name for name in (f"{prefix}_impl", prefix) if hasattr(checkpoint, name))[:1]
 
 
 CAN_REMEMBER = hasattr(torch._C, "_DisableTorchDispatch") and hasattr(torch._C, "_functorch")

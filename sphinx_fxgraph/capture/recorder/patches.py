@@ -17,7 +17,7 @@ from torch.utils import checkpoint
 
 from sphinx_fxgraph.capture.recorder.control_flow import uncompiled
 from sphinx_fxgraph.capture.recorder.regions import Regions
-from sphinx_fxgraph.capture.torch_private import TRANSFORMS, wrapped_functions
+from sphinx_fxgraph.capture.torch_private import TRANSFORMS, checkpoint_generators, wrapped_functions
 
 _ABSENT: Any = object()
 
@@ -136,14 +136,8 @@ def _block(regions: Regions, cls: Any) -> tuple[Patch, Patch]:
 
 def _checkpoints(regions: Regions) -> Iterator[Patch]:
     """What runs inside `torch.utils.checkpoint`, of which there are two kinds."""
-    original = getattr(checkpoint, "_checkpoint_without_reentrant_generator", None)
-    if original is not None:
-
-        def generator(*args: Any, **kwargs: Any) -> Iterator[Any]:
-            with regions.checkpoint():
-                yield from original(*args, **kwargs)
-
-        yield Patch(checkpoint, original.__name__, _here(original, generator))
+    for name in checkpoint_generators():
+        yield Patch(checkpoint, name, _checkpointing(regions, getattr(checkpoint, name)))
     forward = checkpoint.CheckpointFunction.forward
 
     def reentrant(*args: Any) -> Any:
@@ -151,6 +145,14 @@ def _checkpoints(regions: Regions) -> Iterator[Patch]:
             return forward(*args)  # type: ignore[no-untyped-call]  # torch's class has no types
 
     yield Patch(checkpoint.CheckpointFunction, "forward", staticmethod(_here(forward, reentrant)))
+
+
+def _checkpointing(regions: Regions, original: Callable[..., Any]) -> Callable[..., Any]:
+    def generator(*args: Any, **kwargs: Any) -> Iterator[Any]:
+        with regions.checkpoint():
+            yield from original(*args, **kwargs)
+
+    return _here(original, generator)
 
 
 def _opaque(observer: Observer, target: Any, original: Callable[..., Any]) -> Callable[..., Any]:
