@@ -28,6 +28,7 @@ from typing import BinaryIO, Protocol, cast
 from sphinx_fxgraph.record.header import Failure
 from sphinx_fxgraph.worker import child, exit_report, listing, sandbox
 from sphinx_fxgraph.worker.child import Request
+from sphinx_fxgraph.worker.programs import remove_folder
 
 STARTUP = 60.0
 """Seconds that a fresh process may need for importing torch."""
@@ -150,7 +151,7 @@ class _Server:
         """Return the record's JSON, whatever becomes of the child."""
         with contextlib.ExitStack() as files:
             try:
-                folder = files.enter_context(_temporary_folder())
+                folder = files.enter_context(_temporary_folder(request.temporary)) if request.temporary else ""
                 request = dataclasses.replace(request, temporary=folder)
                 result, output = (files.enter_context(_open_file(name)) for name in ("result", "output"))
                 start = time.monotonic()
@@ -262,16 +263,18 @@ def _end(process: _Process) -> None:
 
 
 @contextlib.contextmanager
-def _temporary_folder() -> Iterator[str]:
-    """Give a folder for the temporary files of one capture; the name is empty where none can be made."""
+def _temporary_folder(name: str) -> Iterator[str]:
+    """Make a folder for the temporary files of one capture, and remove it; empty where it cannot be made."""
     try:
-        Path(tempfile.gettempdir()).mkdir(parents=True, exist_ok=True)  # a model may have removed it
-        folder = tempfile.TemporaryDirectory(prefix="fxgraph-", ignore_cleanup_errors=True)
+        Path(name).parent.mkdir(parents=True, exist_ok=True)  # a model may have removed it
+        Path(name).mkdir(mode=0o700)
     except OSError:
         yield ""
         return
-    with folder as name:
+    try:
         yield name
+    finally:
+        remove_folder(name)
 
 
 def _open_file(name: str) -> BinaryIO:

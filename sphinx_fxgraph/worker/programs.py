@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
+import stat
 import subprocess
 import threading
 from collections.abc import Sequence
@@ -94,6 +96,14 @@ def run(command: Sequence[str], data: bytes = b"", *, timeout: float, most: int 
     if flooded.is_set():
         raise ProgramError(f"wrote more than {most >> 20} MB")
     return Finished(status, b"".join(written[0]), b"".join(written[1]))
+
+
+def remove_folder(name: str) -> None:
+    """Remove a folder with all that is in it, also what its owner has made read-only; nothing, if it is not there."""
+    for folder, _, _ in os.walk(name):  # top down, so that what is below can be listed
+        with contextlib.suppress(OSError):
+            os.chmod(folder, stat.S_IRWXU)  # noqa: PTH101 - a string from os.walk
+    shutil.rmtree(name, ignore_errors=True)
 
 
 def end_group(process: subprocess.Popen[bytes]) -> None:

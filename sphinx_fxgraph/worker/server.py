@@ -15,6 +15,7 @@ from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.worker.child import Request, failed
 from sphinx_fxgraph.worker.exit_report import signal_name
 from sphinx_fxgraph.worker.process import STARTUP, command
+from sphinx_fxgraph.worker.programs import remove_folder
 
 
 class Server:
@@ -37,7 +38,9 @@ class Server:
     def capture(self, request: Request) -> Record:
         """The record, or one that says how the process ended."""
         self._number += 1
-        line = json.dumps({"id": self._number, **vars(request)}).encode() + b"\n"
+        # The server makes and removes it. Should it die, that is done here.
+        folder = os.path.join(tempfile.gettempdir(), f"fxgraph-{os.urandom(8).hex()}")  # noqa: PTH118 - travels as text
+        line = json.dumps({"id": self._number, **vars(request), "temporary": folder}).encode() + b"\n"
         try:
             process = self._start()
         except OSError as error:
@@ -48,7 +51,11 @@ class Server:
         guard.daemon = True
         guard.start()
         try:
-            return self._ask(process, line) or failed(request.spec, self._obituary(process))
+            if record := self._ask(process, line):
+                return record
+            failure = self._obituary(process)
+            remove_folder(folder)
+            return failed(request.spec, failure)
         except RecordError as error:
             return failed(
                 request.spec, Failure("limit", "RecordError", f"no record came back: {error}", transient=True)
