@@ -31,7 +31,7 @@ KINDS = {
     # ends of the process
     "sys.exit": "sys.exit()",
     "sys.exit with text": "sys.exit('usage: run.py DATA')",
-    "argparse": "import argparse; p = argparse.ArgumentParser()\np.add_argument('--data', required=True); p.parse_args([])",
+    "argparse": "import argparse; p = argparse.ArgumentParser()\np.add_argument('data'); p.parse_args([])",
     "os._exit 0": "os._exit(0)",
     "os._exit 7": "os._exit(7)",
     "SIGSEGV": "os.kill(os.getpid(), signal.SIGSEGV)",
