@@ -19,6 +19,7 @@ from sphinx_fxgraph.render import export, summary
 from sphinx_fxgraph.render.dot.autograd import picture
 from sphinx_fxgraph.render.dot.flattened import Operator, unrolled
 from sphinx_fxgraph.render.dot.model import classic, result
+from sphinx_fxgraph.text.escape import xml
 
 if TYPE_CHECKING:  # only capture/ imports torch, and the model brings it along
     import graphviz  # type: ignore[import-untyped]  # ships no types
@@ -336,7 +337,7 @@ class ModelRecord:
     def _repr_html_(self) -> str:
         """Return the page in a frame of its own, which keeps a notebook's styles apart from ours."""
         page = html.escape(self.to_html())
-        return f'<iframe srcdoc="{page}" title="{html.escape(self.title)}" width="100%" height="{_HEIGHT}"></iframe>'
+        return f'<iframe srcdoc="{page}" title="{xml(self.title)}" width="100%" height="{_HEIGHT}"></iframe>'
 
     def table(self) -> str:
         """Return a line per operator with the columns of `torch.fx.Graph.print_tabular` and the result."""

@@ -8,6 +8,7 @@ packages, zips and what ``conf.py`` put on ``sys.path``. A dotted name is never 
 from __future__ import annotations
 
 import contextlib
+import errno
 import fnmatch
 import functools
 import hashlib
@@ -15,6 +16,7 @@ import importlib.metadata
 import inspect
 import os
 import re
+import stat
 import sys
 import zipimport
 from collections import defaultdict
@@ -261,12 +263,31 @@ def read(file: str | Path) -> bytes | None:
     """The bytes of a file, also of one inside a zip on ``sys.path``; None where there is none."""
     path = Path(file)
     with contextlib.suppress(OSError, ValueError):
-        return path.read_bytes()
+        return read_file(path)
     with contextlib.suppress(OSError, ValueError, ImportError):
         archive = zipimport.zipimporter(str(path.parent))
         archive.invalidate_caches()
         return archive.get_data(str(path))
     return None
+
+
+LARGEST_FILE = 1 << 28
+"""Bytes of a source file, a record or a layout."""
+
+
+def read_file(path: Path) -> bytes:
+    """Return what a file holds.
+
+    Raises:
+        OSError: there is none, it is not a regular file (a pipe would be waited for, ``/dev/zero`` has no end), or it
+            is larger than `LARGEST_FILE`.
+    """
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+    if status.st_size > LARGEST_FILE:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
+    return path.read_bytes()
 
 
 # -- installed distributions

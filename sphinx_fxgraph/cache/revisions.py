@@ -10,11 +10,12 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from sphinx_fxgraph.cache.fingerprints import read_file
 from sphinx_fxgraph.errors import SpecError
 from sphinx_fxgraph.record.header import RecordError
 from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.spec.spec import GraphSpec
-from sphinx_fxgraph.text.escape import file_stem
+from sphinx_fxgraph.text.escape import file_stem, printable_json
 
 _RECORD = re.compile(r"(?P<stem>(?P<label>.+)-[0-9a-f]{8})\.json")
 
@@ -30,8 +31,8 @@ def from_file(path: str | os.PathLike[str]) -> Record:
         RecordFileError: there is none that this version can read.
     """
     try:
-        return Record.from_json(Path(path).read_bytes())
-    except (OSError, RecordError) as error:
+        return Record.from_json(printable_json(read_file(Path(path))))
+    except (OSError, UnicodeError, RecordError) as error:
         raise RecordFileError(f"{os.fspath(path)} is no record: {error}") from error
 
 
@@ -56,8 +57,8 @@ def at_revision(text: str, folder: str | os.PathLike[str]) -> Record | None:
 
     def read(path: str) -> Record:
         try:
-            return Record.from_json(_git(folder, "cat-file", "blob", f"{commit}:{path}"))
-        except RecordError as error:
+            return Record.from_json(printable_json(_git(folder, "cat-file", "blob", f"{commit}:{path}")))
+        except (UnicodeError, RecordError) as error:
             raise RecordFileError(f"{path} at {revision} is no record: {error}") from error
 
     exact = [path for path in (posixpath.normpath(posixpath.join(inside, name)), name) if path in paths]

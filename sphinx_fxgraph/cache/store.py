@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NotRequired, Protocol, TypedDi
 
 import msgspec
 
+from sphinx_fxgraph.cache.fingerprints import read_file
 from sphinx_fxgraph.record.header import Head, NewerError, Outline, RecordError
-from sphinx_fxgraph.text.escape import file_stem
+from sphinx_fxgraph.text.escape import file_stem, printable_json
 
 if TYPE_CHECKING:
     from sphinx_fxgraph.record.model import Record
@@ -108,14 +109,14 @@ class Store:
         seal = hashlib.sha256()
         for suffix in (".json", ".layout.json"):
             with contextlib.suppress(OSError):
-                seal.update(hashlib.sha256(_read(self._path(spec, suffix))).digest())
+                seal.update(hashlib.sha256(read_file(self._path(spec, suffix))).digest())
             seal.update(b"/")
         return seal.hexdigest()
 
     def layouts(self, spec: Key) -> dict[str, dict[str, Any]]:
         """The coordinates of the levels that were laid out before, by the digest of their DOT."""
         try:
-            found = msgspec.json.decode(_read(self._path(spec, ".layout.json")), type=_Layout)
+            found = msgspec.json.decode(read_file(self._path(spec, ".layout.json")), type=_Layout)
         except (OSError, msgspec.MsgspecError, UnicodeError, RecursionError):
             return {}
         return {digest: {**level} for digest, level in found["levels"].items()}
@@ -144,7 +145,7 @@ class Store:
     def text(self, name: str) -> bytes | None:
         """A file that belongs to no spec, such as the list of a zoo's models."""
         with contextlib.suppress(OSError):
-            return (self.folder / name).read_bytes()
+            return read_file(self.folder / name)
         return None
 
     def put_text(self, name: str, text: str) -> bool:
@@ -184,11 +185,11 @@ class Store:
 
     def _find(self, spec: Key, kind: type[_Kind]) -> _Kind | None:
         try:
-            found = kind.from_json(_read(self._path(spec, ".json")))
+            found = kind.from_json(printable_json(read_file(self._path(spec, ".json"))))
         except NewerError as error:
             self._complain(f"cannot read {self._path(spec, '.json')}: {error}; update sphinx-fxgraph")
             return None
-        except (OSError, RecordError):
+        except (OSError, UnicodeError, RecordError):
             return None
         # The name holds only a part of the id, and anyone may rename a file.
         return found if _canonical(found.spec) == _canonical(spec.to_dict()) else None
@@ -228,16 +229,10 @@ def _stem(spec: Key) -> str:
     return f"{file_stem(spec.label)}-{spec.id[:8]}"
 
 
-def _read(path: Path) -> bytes:
-    if not path.is_file():  # a pipe would be waited for
-        raise FileNotFoundError(path)
-    return path.read_bytes()
-
-
 def _is_ours(path: Path, suffix: str) -> bool:
     """Whether a file with a name of ours holds what we write, of whichever version."""
     try:
-        data = _read(path)
+        data = read_file(path)
         if suffix == ".dot":
             return not data or data.startswith(b"digraph")
         keys = {".json": {"schema", "spec"}, ".layout.json": {"engine", "levels"}}[suffix]
@@ -257,7 +252,7 @@ def _is_left(path: Path) -> bool:
 def _same(path: Path, data: bytes) -> bool:
     """Whether a file holds these bytes, whichever line ends a checkout gave it."""
     try:
-        return path.read_bytes().replace(b"\r\n", b"\n") == data
+        return read_file(path).replace(b"\r\n", b"\n") == data
     except OSError:
         return False
 

@@ -189,5 +189,6 @@ def _needed(name: str, function: Any) -> str:
 
 def suggestion(word: str, words: Iterable[str]) -> str:
     """The public word that is nearest to what was written, as the end of a message; empty if none is near."""
-    close = difflib.get_close_matches(word, sorted({each for each in words if not each.startswith("_")}), 1)
+    known = sorted({each for each in words if not each.startswith("_")})
+    close = [each for each in known if each.lower() == word.lower()] or difflib.get_close_matches(word, known, 1)
     return f"; did you mean {close[0]}?" if close else ""

@@ -6,7 +6,7 @@ It is read without the graph in a small part of the time, and is all that a buil
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
@@ -128,7 +128,47 @@ class Outline:
         Raises:
             RecordError: the text is torn, foreign or written by a later version.
         """
-        return decoded(text, msgspec.json.Decoder(cls).decode)
+        outline = decoded(text, msgspec.json.Decoder(cls).decode)
+        check_size(outline.bodies, outline.root)
+        return outline
+
+
+MOST_NODES = 1_000_000
+"""Of a record, each module call counted with all that is in it: they are written to inventories, one by one."""
+MOST_LEVELS = 100
+"""How deep modules may be nested."""
+
+
+class _Called(Protocol):
+    @property
+    def body(self) -> str: ...
+
+
+class _Calling(Protocol):
+    @property
+    def nodes(self) -> Sequence[_Called]: ...
+
+
+def check_size(bodies: Mapping[str, _Calling], root: str) -> None:
+    """See to it that a graph can be gone through to its end: equal bodies are stored once, and may call each other.
+
+    Raises:
+        RecordError: a body is not there or contains itself, or there are more than `MOST_NODES` nodes or `MOST_LEVELS`.
+    """
+    sizes: dict[str, int] = {}
+
+    def size(name: str, level: int) -> int:
+        if level > MOST_LEVELS:
+            raise RecordError(f"modules are nested in more than {MOST_LEVELS} levels, or a body contains itself")
+        if name not in sizes:
+            if name not in bodies:
+                raise RecordError(f"there is no body {name!r}")
+            nodes = bodies[name].nodes
+            sizes[name] = len(nodes) + sum(size(node.body, level + 1) for node in nodes if node.body)
+        return sizes[name]
+
+    if root and size(root, 0) > MOST_NODES:
+        raise RecordError(f"it describes {sizes[root]:,} nodes, more than {MOST_NODES:,}")
 
 
 class _Versioned(Protocol):

@@ -6,7 +6,7 @@ Levels are laid out from the inside out; equal levels are laid out once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from sphinx_fxgraph.layout import fallback
@@ -18,6 +18,10 @@ from sphinx_fxgraph.text.translate import count, mark
 from sphinx_fxgraph.view.dims import named
 
 __all__ = ["Drawn", "Frame", "Inside", "Job", "insides", "lay_out", "remark", "scene"]
+
+MOST_DRAWN = 20_000
+"""Nodes of all distinct bodies that are drawn, with the insides of closed modules: what a build does with a record has
+an end. The largest model of torchvision has 1,500."""
 
 
 @dataclass
@@ -57,11 +61,19 @@ class Job:
         return self.composer.view.shown.hidden
 
     @cached_property
+    def too_large(self) -> str:
+        """Why only the outermost level is drawn; empty where all is."""
+        nodes = sum(len(body.nodes) for body in self.record.bodies.values())
+        if nodes <= MOST_DRAWN:
+            return ""
+        return f"{nodes:,} operators are more than {MOST_DRAWN:,}: only the outermost level is drawn"
+
+    @cached_property
     def composer(self) -> Composer:
         """What puts the picture together."""
-        return Composer(
-            named(self.record, self.look.dims), self.look, self.layouts, inside=self.inside, paper=self.paper
-        )
+        look = replace(self.look, depth=0, open=()) if self.too_large else self.look
+        inside = self.inside and not self.too_large
+        return Composer(named(self.record, look.dims), look, self.layouts, inside=inside, paper=self.paper)
 
 
 def lay_out(jobs: Sequence[Job], engine: Engine, timeout: float = 60) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from html import escape
 from pathlib import Path
 from string import Template
 
@@ -16,7 +15,7 @@ from sphinx_fxgraph.tables.data import node_data
 from sphinx_fxgraph.tables.html import html_table, node_table
 from sphinx_fxgraph.tables.rows import node_rows
 from sphinx_fxgraph.tables.stages import stages
-from sphinx_fxgraph.text.escape import json_block
+from sphinx_fxgraph.text.escape import json_block, xml
 from sphinx_fxgraph.text.ids import ids, nearest
 from sphinx_fxgraph.text.units import PLAIN
 
@@ -66,15 +65,15 @@ def page(job: compose.Job, title: str) -> str:
     groups = node_rows(record)
     near = functools.partial(nearest, prefix=_FIGURE, drawn=ids(drawing), figure=_FIGURE)
     return _PAGE.substitute(
-        title=escape(title),
+        title=xml(title),
         style=(_STATIC / "fxgraph.css").read_text(encoding="utf-8"),
         figure=_FIGURE,
-        tracer=escape(record.tracer),
-        verdict=escape(record.verdict.kind if record.verdict else ""),
+        tracer=xml(record.tracer),
+        verdict=xml(record.verdict.kind if record.verdict else ""),
         drawing=drawing,
         data=_block("insides", found) + _block("nodes", node_data(record, PLAIN, columns=COLUMNS)),
         legend=legend.html_list(picture, (inside.picture for inside in insides.values())),
-        facts=escape(" · ".join([*summary.facts(record, left_out=job.left_out), *filter(None, [compose.remark(job)])])),
+        facts=xml(" · ".join([*summary.facts(record, left_out=job.left_out), *filter(None, [compose.remark(job)])])),
         stages=_stages(record),
         rows=sum(len(group.rows) for group in groups),
         nodes=node_table(groups, COLUMNS, PLAIN, prefix=_FIGURE, drawn=near),
@@ -98,5 +97,5 @@ def _stages(record: Record) -> str:
         )
         for stage in stages(record)
     ]
-    cells = (("", "", [f"<td>{escape(text)}</td>" for text in row]) for row in rows)
+    cells = (("", "", [f"<td>{xml(text)}</td>" for text in row]) for row in rows)
     return "".join(html_table("fxg-stages", ("stage", "blocks", "output shape", "parameters", "MACs"), cells))

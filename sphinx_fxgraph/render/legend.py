@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from html import escape
 
 from sphinx_fxgraph.options import COLORS
 from sphinx_fxgraph.render.heat import Shares, scale
 from sphinx_fxgraph.render.scene import Drawn, Frame
+from sphinx_fxgraph.text.escape import xml
 from sphinx_fxgraph.text.translate import _, mark
 from sphinx_fxgraph.view.categories import CATEGORIES, category
 
@@ -63,12 +63,12 @@ def html_list(picture: Frame, within: Iterable[Frame] = ()) -> str:
     seen = set(_keys(picture))
     later = {key for frame in within for key in _keys(frame)}
     items = (
-        f'<li data-key="{key}"{"" if key in seen else " hidden"}>{escape(_(text))}</li>'
+        f'<li data-key="{key}"{"" if key in seen else " hidden"}>{xml(_(text))}</li>'
         for key, text in _TEXTS.items()
         if key in seen | later
     )
     name = _("Legend")
-    return f'<ul class="fxg-legend" aria-label="{escape(name)}">{"".join(items)}</ul>'
+    return f'<ul class="fxg-legend" aria-label="{xml(name)}">{"".join(items)}</ul>'
 
 
 def _keys(frame: Frame) -> Iterator[str]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Container, Iterator, Mapping
-from xml.sax.saxutils import escape, quoteattr
 
 from sphinx_fxgraph.layout.route import Line
 from sphinx_fxgraph.record.diff import SIGNS
 from sphinx_fxgraph.record.model import Node
 from sphinx_fxgraph.render.drawing import Drawn, Frame
 from sphinx_fxgraph.render.heat import Shares, shade, written
+from sphinx_fxgraph.text.escape import xml
 from sphinx_fxgraph.text.ids import anchor
 from sphinx_fxgraph.text.shapes import format_shape
 from sphinx_fxgraph.view import labels
@@ -24,7 +24,7 @@ _MARKS = ("dead", "failed", *SIGNS)
 """Remarks on an operator that change what its box looks like."""
 
 
-_SPECIAL = re.compile(r"""[&<>"'\n\r\t]""").search
+_SPECIAL = re.compile(r"[^ !#-%(-;=?-~]").search  # all but the plain characters of ASCII
 
 
 def _marks(node: Node) -> str:
@@ -54,7 +54,7 @@ def _named(key: str) -> str:
 
 def _quoted(value: object) -> str:
     text = number(value) if isinstance(value, float) else str(value)
-    return quoteattr(text) if _SPECIAL(text) else f'"{text}"'
+    return f'"{xml(text)}"' if _SPECIAL(text) else f'"{text}"'
 
 
 def _row_outline(width: float, height: float, top: float, bottom: float) -> str:
@@ -130,7 +130,7 @@ class Writer:
             aria_labelledby=name,
             aria_describedby=about,
         )
-        yield f'<title id="{name}">{escape(title)}</title><desc id="{about}">{escape(description)}</desc><defs>'
+        yield f'<title id="{name}">{xml(title)}</title><desc id="{about}">{xml(description)}</desc><defs>'
         for kind in ("edge", "weak"):
             name = f"{self.figure}--{kind}"
             size = {"viewBox": "0 0 8 8", "refX": 7.4, "refY": 4, "markerWidth": 7, "markerHeight": 7}
@@ -218,7 +218,7 @@ class Writer:
         yield from self.inside(frame)
         if module:
             told = f"{frame.path}: {box.node.type}\n{self.numbers(box, frame.path)}".rstrip()
-            yield f"<title>{escape(told)}</title>"
+            yield f"<title>{xml(told)}</title>"
         yield from self.badge(box, frame.path, frame.width)
         parts = [
             ("fxg-triangle", "▾"),
@@ -320,7 +320,7 @@ class Writer:
             yield from self.chip(label.chips, middle, y + 5)
         yield from self.badge(drawn.box, drawn.path, label.width)
         yield from self.letters(drawn)
-        yield f"<title>{escape(self.about(drawn))}</title></g>"
+        yield f"<title>{xml(self.about(drawn))}</title></g>"
 
     def operator_classes(self, drawn: Drawn) -> str:
         """Return the classes of an operator."""
@@ -361,7 +361,7 @@ class Writer:
             left = 8 + labels.first_line(label.kind, label.detail) + labels.GAP
             yield from self.chip(label.chips, left + labels.chip_width(label.chips) / 2, baseline - 11)
         yield from self.badge(drawn.box, drawn.path, label.width)
-        yield f"<title>{escape(self.about(drawn))}</title></g>"
+        yield f"<title>{xml(self.about(drawn))}</title></g>"
 
     def linked(self, drawn: Drawn, text: str) -> str:
         """Return the text as a link to the operator's row in the node table, if it has one."""
@@ -411,9 +411,9 @@ class Writer:
     def text(self, style: str, x: float, y: float, *parts: tuple[str, str]) -> str:
         """One line; its parts stand side by side in styles of their own."""
         spans = [
-            (tag("tspan", dx=labels.GAP if place else None, **self.style(name)) + escape(text) + "</tspan>")
+            (tag("tspan", dx=labels.GAP if place else None, **self.style(name)) + xml(text) + "</tspan>")
             if name
-            else escape(text)
+            else xml(text)
             for place, (name, text) in enumerate(parts)
         ]
         return tag("text", **self.style(style), x=float(x), y=float(y)) + "".join(spans) + "</text>"

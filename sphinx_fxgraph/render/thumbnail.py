@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from xml.sax.saxutils import escape
-
 from sphinx_fxgraph.layout.route import Line
 from sphinx_fxgraph.options import ViewOptions
 from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.render.drawing import Drawn, Job, scene
 from sphinx_fxgraph.render.svg import number, tag
+from sphinx_fxgraph.text.escape import xml
 from sphinx_fxgraph.view.categories import category
 
 
@@ -27,7 +26,7 @@ def thumbnail(record: Record, title: str) -> str:
     return "".join(
         [
             tag("svg", xmlns="http://www.w3.org/2000/svg", class_="fxg-thumb", viewBox=view, role="img"),
-            f"<title>{escape(title)}</title>",
+            f"<title>{xml(title)}</title>",
             tag("path", class_="fxg-edge", d="".join(map(_line, picture.lines))) + "</path>",
             *map(_box, picture.boxes),
             "</svg>",

@@ -9,9 +9,13 @@ from docutils import nodes
 from sphinx.util import logging
 
 from sphinx_fxgraph.record.header import Failure
+from sphinx_fxgraph.text.escape import one_line, printable
 from sphinx_fxgraph.text.translate import _, mark
 
 logger = logging.getLogger(__name__)
+
+_MOST_CHARACTERS = 2000
+"""Of a line of a warning."""
 
 SUBTYPES = (
     *("import", "build", "input", "trace", "probe", "limit", "mock"),
@@ -23,7 +27,8 @@ SUBTYPES = (
 def warn(message: str, subtype: str, location: str | None = None) -> None:
     """Warn of something at a place in the docs; without a place it concerns the whole build."""
     assert subtype in SUBTYPES, subtype
-    logger.warning("%s", message, type="fxgraph", subtype=subtype, location=location)
+    text = "\n".join(line[:_MOST_CHARACTERS] for line in printable(message).splitlines())
+    logger.warning("%s", text, type="fxgraph", subtype=subtype, location=location)
 
 
 # -- failures
@@ -44,7 +49,7 @@ _OTHER_TITLE = mark("The model cannot be captured")
 def sentence(failure: Failure) -> str:
     """Message, place and operator in one line, for a warning."""
     where = f" ({_place(failure)})" if _place(failure) else ""
-    return f"{title(failure)}: {_message(failure)}{where}"
+    return one_line(f"{title(failure)}: {_message(failure)}{where}", _MOST_CHARACTERS)
 
 
 def title(failure: Failure) -> str:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from sphinx_fxgraph.cache.fingerprints import SourceFinder
+from sphinx_fxgraph.cache.fingerprints import SourceFinder, read_file
 from sphinx_fxgraph.record.model import Record
 
 _WHERE = re.compile(r"(?P<function>.+):(?P<line>\d+)")
@@ -69,7 +69,7 @@ def _candidates(type_: str) -> Iterator[str]:
 def _definitions(path: Path) -> dict[str, int]:
     """Return the first line of every class and function in a file by qualified name."""
     try:
-        tree = ast.parse(path.read_bytes())
+        tree = ast.parse(read_file(path))
     except (OSError, SyntaxError, ValueError, RecursionError):
         return {}
     found: dict[str, int] = {}

@@ -6,11 +6,11 @@ A large model has thousands of cells; as text they are written in milliseconds.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from html import escape
 
 from sphinx_fxgraph.record.model import join
 from sphinx_fxgraph.tables.columns import TEXTS
 from sphinx_fxgraph.tables.rows import Row, Rows
+from sphinx_fxgraph.text.escape import xml
 from sphinx_fxgraph.text.ids import anchor
 from sphinx_fxgraph.text.translate import _
 from sphinx_fxgraph.text.units import Units
@@ -26,7 +26,7 @@ def node_table(
     *,
     prefix: str,
     drawn: Callable[[str], str],
-    written: Written = lambda _, name: escape(name),
+    written: Written = lambda _, name: xml(name),
 ) -> str:
     """The table, its classes those that docutils gives to tables, so that themes know it.
 
@@ -59,7 +59,7 @@ def html_table(kind: str, heads: Sequence[str], rows: Iterable[tuple[str, str, I
         rows: of each the classes of its own, other attributes, and cells.
     """
     yield f'<table class="{kind} docutils align-default">\n<thead>\n<tr class="row-odd">'
-    yield "".join(f'<th class="head">{escape(_(head))}</th>' for head in heads) + "</tr>\n</thead>\n<tbody>\n"
+    yield "".join(f'<th class="head">{xml(_(head))}</th>' for head in heads) + "</tr>\n</thead>\n<tbody>\n"
     for number, (classes, attributes, cells) in enumerate(rows):
         parity = "odd" if number % 2 else "even"
         yield f'<tr class="{classes}row-{parity}"{attributes}>{"".join(cells)}</tr>\n'
@@ -83,12 +83,12 @@ class _Cells:
             return f"{row.op} {self._written(row.type, row.kind)}"
         if column == "connected to":
             return ", ".join(_link(anchor(self.rows, path), name) for path, name in row.connected)
-        return escape(TEXTS[column](row, self._units), quote=False)
+        return xml(TEXTS[column](row, self._units))
 
     def heading(self, group: Rows) -> str:
         """``layer1.0 BasicBlock ×2``, the class as it is written."""
         before, kind, after = group.parts
-        return escape(before) + (self._written(group.type, kind) if kind else "") + escape(after)
+        return xml(before) + (self._written(group.type, kind) if kind else "") + xml(after)
 
     def others(self, row: Row, group: Rows) -> str:
         """The row's ids for all other places where its body is called."""
@@ -97,4 +97,4 @@ class _Cells:
 
 
 def _link(name: str, text: str) -> str:
-    return f'<a class="reference internal" href="#{name}">{escape(text)}</a>'
+    return f'<a class="reference internal" href="#{name}">{xml(text)}</a>'

@@ -57,6 +57,37 @@ def xml(text: str) -> str:
     return html.escape(printable(text))
 
 
+def printable_json(text: str | bytes) -> str | bytes:
+    """Return JSON in which every string is printable; what is not JSON is not JSON afterwards.
+
+    Raises:
+        UnicodeDecodeError: bytes that are not UTF-8.
+    """
+    if isinstance(text, bytes):
+        if not _SUSPICIOUS_BYTES.search(text):
+            return text
+        text = text.decode()
+    return _UNSAFE.sub("\ufffd", _JSON_TOKEN.sub(_printable_token, text))
+
+
+_SUSPICIOUS_BYTES = re.compile(rb"\\(?:[bf]|u(?:00[01]|00[789]|[dD][89a-fA-F]|[fF][dD]|[fF]{3}|20|061))|[\x7f-\xff]")
+_JSON_TOKEN = re.compile(
+    r"\\u001[bB](?:\[[0-?]*[ -/]*[@-~])?"  # an escape sequence
+    r"|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"  # a character of two surrogates
+    r"|\\u[0-9a-fA-F]{4}|\\.",
+    re.DOTALL,
+)
+
+
+def _printable_token(match: re.Match[str]) -> str:
+    token = match[0]
+    if token[:6].lower() == "\\u001b":
+        return ""
+    if token in ("\\b", "\\f") or (len(token) == 6 and _UNSAFE.match(chr(int(f"0x{token[2:]}", 0)))):
+        return "\ufffd"
+    return token
+
+
 def json_block(value: Any) -> str:
     """Return JSON that may stand in a ``<script>`` element or in a script file.
 
@@ -84,7 +115,7 @@ def file_stem(text: str, most: int = 64) -> str:
     most ``most`` characters and is no reserved name on Windows.
     """
     stem = re.sub(r"[^A-Za-z0-9._]+", "-", text).strip("-.")[:most].rstrip("-.") or "model"
-    return f"{stem[: most - 1]}_" if _RESERVED.fullmatch(stem) else stem
+    return f"_{stem}"[:most] if _RESERVED.fullmatch(stem) else stem
 
 
 def unique_file_stem(text: str, most: int = 64) -> str:

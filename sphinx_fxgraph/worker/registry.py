@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from sphinx_fxgraph.cache.fingerprints import SourceFinder
+from sphinx_fxgraph.cache.fingerprints import SourceFinder, read_file
 from sphinx_fxgraph.record.header import Head, Source
 from sphinx_fxgraph.text.escape import one_line
 from sphinx_fxgraph.worker import programs
@@ -101,7 +101,7 @@ def read(path: Path) -> Any:
         RegistryError: there is none, or it cannot be read.
     """
     try:
-        data = path.read_bytes()
+        data = read_file(path)
         if path.suffix == ".toml":
             return tomllib.loads(data.decode())
         import yaml  # type: ignore[import-untyped] # read where there is one, so its stubs are not asked for

@@ -12,6 +12,7 @@ from typing import IO
 
 from sphinx_fxgraph.record.header import Failure, RecordError
 from sphinx_fxgraph.record.model import Record
+from sphinx_fxgraph.text.escape import printable_json
 from sphinx_fxgraph.worker.child import Request, failed
 from sphinx_fxgraph.worker.exit_report import signal_name
 from sphinx_fxgraph.worker.process import STARTUP, command
@@ -97,7 +98,7 @@ class Server:
             answer = process.stdout.readline()
         except (OSError, ValueError):  # it has died, or `stop` has closed its input
             return None
-        return Record.from_json(json.loads(answer)["record"]) if answer.endswith(b"\n") else None
+        return Record.from_json(printable_json(json.loads(answer)["record"])) if answer.endswith(b"\n") else None
 
     def _obituary(self, process: subprocess.Popen[bytes]) -> Failure:
         """How the server ended. The next request gets a new one."""

@@ -9,8 +9,8 @@ import graphviz  # type: ignore[import-untyped]  # ships no types
 
 from sphinx_fxgraph.record.autograd_graph import BackwardNode
 from sphinx_fxgraph.record.model import join
-from sphinx_fxgraph.render.dot.model import escaped
 from sphinx_fxgraph.render.theme import LIGHT
+from sphinx_fxgraph.text.escape import dot_html
 
 _HUES = {"function": "shape", "parameter": "param", "saved": "act", "base": "norm", "output": "io"}
 _STYLES = {
@@ -48,20 +48,20 @@ def _draw(graph: graphviz.Digraph, nodes: Sequence[BackwardNode], path: str, num
         with graph.subgraph(name=f"cluster_c{next(numbers)}") as cluster:
             depth = path.count(".") + 1 if path else 0
             fill = LIGHT.frames[depth % len(LIGHT.frames)]
-            label = f"<<B>{escaped(name)}</B>>"
+            label = f"<<B>{dot_html(name)}</B>>"
             cluster.attr(label=label, labeljust="l", style="filled", color=LIGHT.frame, fillcolor=fill)
             _draw(cluster, part, join(path, name), numbers)
 
 
 def _label(node: BackwardNode) -> str:
     hue = _HUES[node.role]
-    lines = "".join(f'<TR><TD COLSPAN="2">{escaped(line)}</TD></TR>' for line in node.lines)
+    lines = "".join(f'<TR><TD COLSPAN="2">{dot_html(line)}</TD></TR>' for line in node.lines)
     attributes = "".join(
-        f'<TR><TD ALIGN="LEFT">{escaped(key)}</TD><TD ALIGN="LEFT">{escaped(value)}</TD></TR>'
+        f'<TR><TD ALIGN="LEFT">{dot_html(key)}</TD><TD ALIGN="LEFT">{dot_html(value)}</TD></TR>'
         for key, value in node.attributes
     )
     return (
         f'<<TABLE BORDER="1" CELLBORDER="0" CELLSPACING="0" CELLPADDING="3" COLOR="{LIGHT.strokes[hue]}">'
-        f'<TR><TD COLSPAN="2" BGCOLOR="{LIGHT.fills[hue]}"><B>{escaped(node.title)}</B></TD></TR>'
+        f'<TR><TD COLSPAN="2" BGCOLOR="{LIGHT.fills[hue]}"><B>{dot_html(node.title)}</B></TD></TR>'
         f"{lines}{attributes}</TABLE>>"
     )

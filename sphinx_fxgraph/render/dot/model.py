@@ -1,12 +1,11 @@
 """The classic picture: the whole model as one DOT graph, each operator a table of its name, target, arguments, result.
 
 It is what model_graph returns and what a page offers as a download. Ids are ours, ``n1`` and ``c1``; everything that
-comes from the model stands in escaped text only.
+comes from the model stands in dot_html text only.
 """
 
 from __future__ import annotations
 
-import html
 import itertools
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 from sphinx_fxgraph.record.model import Node, Record, TensorMeta
 from sphinx_fxgraph.render.dot.flattened import Operator, frames_of, unrolled
 from sphinx_fxgraph.render.theme import LIGHT
+from sphinx_fxgraph.text.escape import dot_html
 from sphinx_fxgraph.view.categories import category
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def _inside(operators: Sequence[Operator], depth: int, numbers: Iterator[int]) -
             for operator in inside:
                 yield f"{indent}n{operator.number} [label={_label(operator)}]\n"
             continue
-        title = f"<<B>{escaped(frame.node.name)}</B> {escaped(frame.node.kind)}>"
+        title = f"<<B>{dot_html(frame.node.name)}</B> {dot_html(frame.node.kind)}>"
         fill = LIGHT.frames[depth % len(LIGHT.frames)]
         yield f"{indent}subgraph cluster_c{next(numbers)} {{\n"
         yield f'{indent}\tcolor="{LIGHT.frame}" fillcolor="{fill}" label={title} labeljust=l style=filled\n'
@@ -84,7 +84,7 @@ def _label(operator: Operator) -> str:
         if value
     )
     hue = category(operator.node)
-    title = f"<B>{escaped(operator.path)}</B>  {escaped(operator.node.kind)}"
+    title = f"<B>{dot_html(operator.path)}</B>  {dot_html(operator.node.kind)}"
     return (
         f'<<TABLE BORDER="0" CELLBORDER="1" CELLSPACING="0" CELLPADDING="3" COLOR="{LIGHT.strokes[hue]}">'
         f'<TR><TD COLSPAN="2" BGCOLOR="{LIGHT.fills[hue]}">{title}</TD></TR>{rows}</TABLE>>'
@@ -110,14 +110,5 @@ def _short(meta: TensorMeta) -> str:
 
 def _wrapped(text: str) -> str:
     if len(text) <= _WIDTH and text.isprintable():
-        return escaped(text)
-    return "<BR/>".join(map(escaped, textwrap.wrap(text, _WIDTH, break_on_hyphens=False)))
-
-
-def escaped(text: str) -> str:
-    r"""Text for an HTML-like label, where a control character has no place.
-
-    A backslash is doubled: Graphviz writes the node's name for ``\N`` in the text of such labels too.
-    """
-    plain = text if text.isprintable() else "".join(char if char.isprintable() else "�" for char in text)
-    return html.escape(plain).replace("\\", "\\\\")
+        return dot_html(text)
+    return "<BR/>".join(map(dot_html, textwrap.wrap(text, _WIDTH, break_on_hyphens=False)))

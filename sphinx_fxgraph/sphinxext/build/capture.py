@@ -242,6 +242,10 @@ def _draw(run: Run, uses: Sequence[ModelUse]) -> None:
                         warn(f"{run.specs[key].label}: Graphviz says: {complaint}", "layout", use.location)
     for key, jobs in (shown | undrawn).items():
         for job in jobs:
+            if job.too_large:
+                for use in uses:
+                    if use.spec_id == key:
+                        warn(f"{run.specs[key].label}: {job.too_large}", "layout", use.location)
             if job.complete():
                 run.drawn[key, job.look] = hashlib.sha256(json.dumps(job.used(), sort_keys=True).encode()).hexdigest()
 
@@ -290,7 +294,14 @@ def wrong(run: Run, uses: Sequence[ModelUse]) -> Iterator[tuple[str, str, str | 
             yield f"{name}: {messages.sentence(failed)}{mock}", "mock" if mock else failed.stage, use.location
         elif use.expect == "error" and not failed:
             yield f"{name}: it was expected to fail, but its graph was captured", "expect", use.location
-        elif (use.expectations or run.config.require_verdict) and (captured := run.record(key)):
+        if not failed and use.look and ("open" in use.look or "dims" in use.look) and (captured := run.record(key)):
+            from sphinx_fxgraph.view.unused import unused_options
+
+            for complaint in unused_options(captured, look_of(use.look)):
+                yield f"{name}: {complaint}", "option", use.location
+        if failed or use.expect == "error":
+            continue
+        if (use.expectations or run.config.require_verdict) and (captured := run.record(key)):
             for complaint in expectations.broken(captured, use.expectations, run.config.units):
                 yield f"{name}: {complaint}", "expect", use.location
             if run.config.require_verdict and captured.verdict and captured.verdict.kind == "path":

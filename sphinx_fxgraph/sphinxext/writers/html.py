@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import posixpath
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -24,7 +23,7 @@ from sphinx_fxgraph.sphinxext.state import look_of
 from sphinx_fxgraph.sphinxext.writers import html_data
 from sphinx_fxgraph.sphinxext.writers.static_image import print_svg
 from sphinx_fxgraph.tables.data import node_data
-from sphinx_fxgraph.text.escape import unique_file_stem
+from sphinx_fxgraph.text.escape import unique_file_stem, xml
 from sphinx_fxgraph.text.ids import ids
 from sphinx_fxgraph.text.translate import _
 from sphinx_fxgraph.view.dims import named
@@ -41,12 +40,12 @@ def visit_fxgraph(writer: HTML5Translator, node: fxgraph) -> None:
     (job,) = run.jobs(node["spec"], look_of(node["look"]))
     description = node["alt"] or summary.describe(job.record)
     remark = compose.remark(job)
-    beside = f'<p class="fxg-remark">{html.escape(remark)}</p>\n' if remark else ""
+    beside = f'<p class="fxg-remark">{xml(remark)}</p>\n' if remark else ""
     if builder.name == "epub":  # its manifest cannot declare inline SVG
         name = f"fxgraph-{unique_file_stem(node['figure'])}.svg"
         write(Path(builder.outdir, builder.imagedir, name), print_svg(run, node))
         source = posixpath.join(builder.imgpath, quote(name))
-        writer.body.append(f'<img class="fxg-svg" src="{source}" alt="{html.escape(description)}" />\n{beside}')
+        writer.body.append(f'<img class="fxg-svg" src="{source}" alt="{xml(description)}" />\n{beside}')
         raise nodes.SkipNode
     picture = compose.scene(job)
     shares = Shares(job.record, run.config.units, node["color"] or run.config.color)
@@ -91,8 +90,8 @@ def _legend(picture: compose.Frame, insides: Mapping[str, compose.Inside], share
     """What the colours of boxes mean: kinds, or the shades of shares."""
     if shares.colour == "kind":
         return legend.html_list(picture, (inside.picture for inside in insides.values()))
-    swatches = (f'<span class="fxg-swatch fxg-share-{number}">{html.escape(text)}</span>' for number, text in scale())
-    heading = html.escape(_("Share of all {}", _(COLORS[shares.colour])))
+    swatches = (f'<span class="fxg-swatch fxg-share-{number}">{xml(text)}</span>' for number, text in scale())
+    heading = xml(_("Share of all {}", _(COLORS[shares.colour])))
     return f'<p class="fxg-shades">{heading}: {" ".join(swatches)}</p>'
 
 

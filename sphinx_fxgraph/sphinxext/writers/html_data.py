@@ -6,7 +6,6 @@ Files are scripts and not JSON, since pages are also read from disk, where a scr
 from __future__ import annotations
 
 import hashlib
-import html
 import posixpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ from docutils import nodes
 from sphinx.locale import get_translation
 
 from sphinx_fxgraph.sphinxext.assets import write
-from sphinx_fxgraph.text.escape import file_stem, json_block
+from sphinx_fxgraph.text.escape import file_stem, json_block, xml
 from sphinx_fxgraph.text.viewer_words import VIEWER_WORDS
 
 if TYPE_CHECKING:
@@ -85,7 +84,7 @@ class PageData:
         builder = self._builder
         base = "../../" + builder.get_target_uri(builder.current_docname)
         style = self._address("../fxgraph.css")
-        content = _PAGE.format(base=quote(base), style=style, title=html.escape(title), content=content)
+        content = _PAGE.format(base=quote(base), style=style, title=xml(title), content=content)
         write(Path(builder.outdir, "_static", "fxgraph", unquote(posixpath.basename(address))), content)
 
     def _takes(self, size: int) -> bool:

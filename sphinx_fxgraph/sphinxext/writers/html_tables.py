@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import html
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from sphinx_fxgraph.sphinxext.domain import fx_domain
 from sphinx_fxgraph.sphinxext.nodes import fxgraph_nodes, fxgraph_rows, fxgraph_tables
 from sphinx_fxgraph.sphinxext.writers.html_data import PageData
 from sphinx_fxgraph.tables.html import node_table
+from sphinx_fxgraph.text.escape import xml
 from sphinx_fxgraph.text.ids import nearest
 from sphinx_fxgraph.text.translate import _
 
@@ -66,7 +66,7 @@ def visit_nodes(writer: HTML5Translator, node: fxgraph_nodes) -> None:
     if page := tables.get("page"):
         title = f"{tables['title']}: {tables['figure']}"
         PageData(writer.builder, writer.document, tables["prefix"]).write_table(page, table, title)
-        table = f'<p><a class="fxg-whole" href="{html.escape(page)}">{html.escape(title)}</a></p>\n'
+        table = f'<p><a class="fxg-whole" href="{xml(page)}">{xml(title)}</a></p>\n'
     writer.body.append(table)
     raise nodes.SkipNode
 
@@ -82,8 +82,8 @@ def _linked(found: dict[str, nodes.Node], path: str, name: str) -> str:
     """The name of a class with a link to its API docs, if they were found."""
     link = found[path]
     if not isinstance(link, nodes.reference):
-        return html.escape(name)
+        return xml(name)
     kind = "internal" if link.get("internal") else "external"
-    address = html.escape(link.get("refuri") or f"#{link['refid']}")
-    title = f' title="{html.escape(link["reftitle"])}"' if "reftitle" in link else ""
-    return f'<a class="reference {kind}" href="{address}"{title}>{html.escape(name)}</a>'
+    address = xml(link.get("refuri") or f"#{link['refid']}")
+    title = f' title="{xml(link["reftitle"])}"' if "reftitle" in link else ""
+    return f'<a class="reference {kind}" href="{address}"{title}>{xml(name)}</a>'
