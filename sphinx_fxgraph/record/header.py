@@ -133,9 +133,9 @@ class Outline:
         return outline
 
 
-MOST_NODES = 1_000_000
+MOST_NODES = 10_000_000
 """Of a record, each module call counted with all that is in it: they are written to inventories, one by one."""
-MOST_LEVELS = 100
+MOST_LEVELS = 200
 """How deep modules may be nested."""
 
 

@@ -46,6 +46,8 @@ def one_line(text: str, most: int = 0) -> str:
         most: characters that it may have; what is longer is cut in the middle. 0 is no limit.
     """
     text = " ".join(printable(text).split())
+    if not text.isprintable():
+        text = "".join(char if char.isprintable() else "\ufffd" for char in text)
     if most and len(text) > most:
         head = (most - 1) * 2 // 3
         text = f"{text[:head]}…{text[len(text) - (most - 1 - head) :]}"
