@@ -43,7 +43,7 @@ def visit_rows(writer: HTML5Translator, node: fxgraph_rows) -> None:
     of_nodes = any(isinstance(child, fxgraph_nodes) for child in node.children)
     classes = ' class="fxg-node-rows"' if of_nodes else ""
     title = _("{} ({} rows)", _(node.parent["title"]), node["rows"])
-    writer.body.append(f"<details{classes}{is_open}><summary>{html.escape(title)}</summary>\n")
+    writer.body.append(f"<details{classes}{is_open}><summary>{xml(title)}</summary>\n")
 
 
 def depart_rows(writer: HTML5Translator, node: fxgraph_rows) -> None:  # noqa: ARG001 - a visitor
