@@ -20,7 +20,7 @@ from sphinx_fxgraph.options import ViewOptions
 from sphinx_fxgraph.record.model import Record, join
 from sphinx_fxgraph.view import labels
 from sphinx_fxgraph.view.connections import connect
-from sphinx_fxgraph.view.estimate import PANEL_TITLE
+from sphinx_fxgraph.view.estimate import MOST_CENTRED, PANEL_TITLE
 from sphinx_fxgraph.view.labels import STACK, Label
 from sphinx_fxgraph.view.level import BOUNDARY, Box, Level
 from sphinx_fxgraph.view.levels import overview
@@ -33,8 +33,6 @@ _MARGIN = Pads(8, 8, 8, 8)
 _PADS = {"TB": Pads(12, 12, _TITLE, 2), "LR": Pads(_TITLE, 10, 6, 6)}
 _SECOND_LINE = 12.0
 """More height for the title of a run."""
-_MOST_CENTRED = 400.0
-"""The greatest width of a frame that is made wider on both sides where its title needs more room on one."""
 _ROUND_TITLE = 8.0
 """From a frame's title to its neighbours."""
 
@@ -202,7 +200,7 @@ class Composer:
             last = max(placed.inputs, default=0.0)
             more = max(0, math.ceil(last + needed - across))
             across += more
-            if across + more <= _MOST_CENTRED:  # what is inside stays in the middle
+            if across + more <= MOST_CENTRED:  # what is inside stays in the middle
                 across, shift = across + more, float(more)
             across = 2 * math.ceil(across / 2)
             title = last + shift + _ROUND_TITLE

@@ -17,6 +17,10 @@ _BETWEEN_RANKS, _AT_INPUTS, _AT_OUTPUTS = 19.0, 12.0, 8.0
 _BETWEEN_BOXES = 15.0
 _TITLE, _SECOND_LINE, _BELOW, _BESIDE = 24.0, 14.0, 2.0, 12.0
 """Of a frame: height of its title, of the second line of a run, below and beside what is in it."""
+MOST_CENTRED = 400.0
+"""Width of a frame up to which what is in it stays in the middle, though its title needs more room at the right."""
+_NOTE = 24.0
+"""More height between two ranks if an edge between them has a text."""
 _LANE = 9.0
 """Width that an edge takes beside boxes."""
 PANEL_TITLE = 20.0
@@ -92,7 +96,10 @@ class Estimator:
         if self.turned:
             height = max(height, title)
         elif title > line:
-            width = max(width, line + title)
+            more = max(0.0, line + title - width)
+            width += more
+            if width + more <= MOST_CENTRED:
+                width, line = width + more, line + more
         return Size(width + 2 * stack, height + stack, line + stack, inner.elements + 9)
 
     def _level(self, level: Level) -> Size:
@@ -125,6 +132,9 @@ class Estimator:
         across = max((right[rank] + beside[rank] for rank in heights), default=0.0)
         ends = (_AT_INPUTS if level.inputs else 0) + (_AT_OUTPUTS if level.outputs else 0)
         height = sum(heights.values()) + _BETWEEN_RANKS * max(0, len(heights) - 1) + ends
+        height += _NOTE * len(
+            {ranks[edge.head.box] for edge in level.edges if edge.tensors and edge.head.box != BOUNDARY}
+        )
         elements = sum(size.elements for size in sizes) + len(level.edges)
         return Size(left + across, height, left, elements)
 

@@ -27,8 +27,8 @@ _TELLS_LITTLE = 500.0
 """Height of a picture that has room for what holds most of the model."""
 ELEMENTS = 1_200
 _MOST_TRIALS = 60
-_SPARE = 0.97
-"""Part of the height and width that an estimate may take."""
+_SPARE, _SPARE_WIDTH = 0.97, 0.94
+"""Part of the height and of the width that an estimate may take."""
 
 Key = tuple[str, ...]
 """A call in the picture: the names of the nodes that lead to it."""
@@ -52,7 +52,7 @@ class Call:
 
 def fits(size: Size, tallest: float = HEIGHT) -> bool:
     """Return whether a picture of this size is within the limits of the default view."""
-    return size.width <= WIDTH * _SPARE and size.height <= tallest * _SPARE and size.elements <= ELEMENTS * _SPARE
+    return size.width <= WIDTH * _SPARE_WIDTH and size.height <= tallest * _SPARE and size.elements <= ELEMENTS * _SPARE
 
 
 def calls(shown: Shown, outer: Call) -> Iterator[Call]:
