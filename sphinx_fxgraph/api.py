@@ -344,7 +344,7 @@ class ModelRecord:
         rows: list[tuple[str, ...]] = [("opcode", "name", "target", "args", "kwargs", "result")]
         for operator in self.nodes():
             node = operator.node
-            rows.append((node.op, operator.path, node.target, node.args, node.kwargs, result(node)))
+            rows.append((node.op, operator.path, node.target, operator.args, operator.kwargs, result(node)))
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         rows.insert(1, tuple("-" * width for width in widths))
         return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)

@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 import torch
+from msgspec import structs
 from torch import fx, nn
 from torch.nn.parameter import UninitializedBuffer, is_lazy
 
@@ -38,7 +39,7 @@ from sphinx_fxgraph.capture.torch_private import pytree as torch_pytree
 from sphinx_fxgraph.capture.trace import Trace
 from sphinx_fxgraph.options import CaptureOptions
 from sphinx_fxgraph.record.cleaning import cleaned
-from sphinx_fxgraph.record.header import Failure
+from sphinx_fxgraph.record.header import Failure, Stage
 from sphinx_fxgraph.record.model import Record, join
 from sphinx_fxgraph.spec.parser import parse_target
 from sphinx_fxgraph.spec.spec import GraphSpec
@@ -230,7 +231,7 @@ def capture_model(
     with unwatched():
         record = cleaned(record)
     if record.failure:
-        return Captured(replace(record, failure=replace(record.failure, node=_failed_node(record))), raised)
+        return Captured(structs.replace(record, failure=structs.replace(record.failure, node=_failed_node(record))), raised)
     return Captured(record)
 
 
@@ -323,7 +324,7 @@ def _trace_failure(trace: Trace) -> Failure:
     if isinstance(error, CaptureError):
         name = error.type or type(error).__name__
         return Failure(error.stage, name, error.message, error.file, error.line, transient=error.transient)
-    stage = "input" if isinstance(error, ArgumentError) else "probe" if trace.tracer == "observed" else "trace"
+    stage: Stage = "input" if isinstance(error, ArgumentError) else "probe" if trace.tracer == "observed" else "trace"
     return Failure(stage, type(error).__name__, said(error) or "no message", *place(error))
 
 

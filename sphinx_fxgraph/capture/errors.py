@@ -8,18 +8,16 @@ import sysconfig
 import traceback
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any
 
 import torch
 
 import sphinx_fxgraph
 from sphinx_fxgraph.cache.fingerprints import portable
 from sphinx_fxgraph.record.cleaning import clean_text
-from sphinx_fxgraph.record.header import Failure
+from sphinx_fxgraph.record.header import Failure, Stage
 from sphinx_fxgraph.spec.spec import CODE_FILE
 from sphinx_fxgraph.text.escape import one_line
-
-Stage = Literal["import", "build", "input", "trace", "probe", "limit"]
 
 _MOST_CHARACTERS = 500
 
@@ -69,7 +67,7 @@ class CaptureError(Exception):
         """
         place_ = f" ({failure.file}:{failure.line})" if failure.file else ""
         message = f"{failure.type}: {failure.message}{place_}"
-        error = cls(cast("Stage", failure.stage), message, transient=failure.transient)
+        error = cls(failure.stage, message, transient=failure.transient)
         error.type, error.file, error.line = failure.type, failure.file, failure.line
         error.node, error.record = failure.node, record
         return error

@@ -9,8 +9,10 @@ import dataclasses
 import enum
 import functools
 import inspect
+import itertools
+import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -19,14 +21,26 @@ from torch.fx.graph import dtype_abbrs  # type: ignore[attr-defined]  # where ev
 from torch.nn import functional
 
 from sphinx_fxgraph.capture import pytree
+from sphinx_fxgraph.record.arguments import (
+    Argument,
+    Dict,
+    List,
+    Name,
+    Object,
+    Size,
+    Slice,
+    Text,
+    Tuple,
+    Value,
+    cut,
+    format_argument,
+    values_in,
+)
 from sphinx_fxgraph.record.cleaning import clean_text
 from sphinx_fxgraph.record.model import TensorMeta
 
 ITEM_SIZE = {short: dtype.itemsize for dtype, short in dtype_abbrs.items()}
 """Bytes of an element, by the dtype's abbreviation."""
-
-MOST = 240
-"""Characters of an argument text; a longer one is cut."""
 
 
 def dotted(cls: type) -> str:
@@ -90,19 +104,99 @@ def tensors_in(value: Any) -> tuple[TensorMeta, ...]:
 # -- arguments
 
 
-def text(value: Any, node_text: Callable[[fx.Node], str] = str) -> str:
-    """A value as short text, nodes as ``node_text`` writes them."""
-    return _cut(_text(value, node_text))
+def text(value: Any) -> str:
+    """Return a value as short text; nodes by what a run of them gave."""
+    return cut(clean_text(format_argument(argument_of(value, _given_text), _no_name)))
 
 
-def argument_text(
-    args: Sequence[Any], kwargs: Mapping[str, Any], node_text: Callable[[fx.Node], str]
-) -> tuple[str, str]:
-    """The positional and the keyword arguments of a call as text."""
-    return (
-        _cut(", ".join(_text(arg, node_text) for arg in args)),
-        _cut(", ".join(f"{key}={_text(arg, node_text)}" for key, arg in kwargs.items())),
-    )
+def _given_text(node: fx.Node) -> Text:
+    tensors: tuple[TensorMeta, ...] = node.meta.get("outputs", ())
+    return Text(node.meta.get("result") or (short_meta(tensors[0]) if tensors else "?"))
+
+
+def _no_name(value: Value) -> str:
+    raise AssertionError(f"{value} has no name in a text")
+
+
+def argument_of(value: Any, of_node: Callable[[fx.Node], Argument]) -> Argument:
+    """Return an argument of a call as plain data.
+
+    Args:
+        value: what was given; of an object of an unknown class only its tensors are told.
+        of_node: stands for a node.
+    """
+    return _argument(value, of_node, ())
+
+
+def _argument(value: Any, of_node: Callable[[fx.Node], Argument], around: tuple[int, ...]) -> Argument:
+    kind = type(value)
+    if kind in _LITERAL:
+        return value  # type: ignore[no-any-return]  # None, bool or int
+    if isinstance(value, fx.Node):
+        return of_node(value)
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else Name(repr(float(value)))
+    if isinstance(value, str) and not isinstance(value, enum.Enum):
+        return cut(clean_text(_SYMBOL.sub("…", str(value))))
+    if isinstance(value, torch.Tensor):
+        return Text(short_meta(meta_of(value)))
+    if isinstance(value, torch.dtype | torch.device | torch.layout | torch.memory_format) or value is ...:
+        return Name("..." if value is ... else str(value))
+    if isinstance(value, enum.Enum):
+        return Name(f"{kind.__name__}.{value.name}")
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool):
+        return Size(str(value))
+    if isinstance(value, bytes | complex):
+        return Text(cut(repr(value)))
+    if isinstance(value, type):
+        return Name(dotted(value).removeprefix("builtins."))
+    if id(value) in around or len(around) >= _DEEPEST:  # an object may lead back to itself
+        return Text("…")
+    return _container(value, lambda item: _argument(item, of_node, (*around, id(value))))
+
+
+def _container(value: Any, inner: Callable[[Any], Argument]) -> Argument:
+    kind = type(value).__name__
+    if isinstance(value, slice):
+        return Slice(inner(value.start), inner(value.stop), inner(value.step))
+    if isinstance(value, torch.Size):
+        return Object("Size", (List(_items(value, inner)),))
+    if isinstance(value, tuple):
+        items = _items(value, inner)
+        return Tuple(items) if kind in ("tuple", "immutable_tuple") else Object(kind, items)
+    if isinstance(value, list):
+        return List(_items(value, inner))
+    if isinstance(value, set | frozenset):
+        return Object("set", (List(tuple(sorted(_items(value, inner), key=repr))),))
+    if dataclasses.is_dataclass(value):
+        fields = itertools.islice(pytree.items(value), _MOST_ITEMS)
+        return Object(kind, (), tuple((str(step.key), inner(item)) for step, item in fields))
+    if isinstance(value, Mapping):
+        return Dict(tuple((inner(key), inner(item)) for key, item in itertools.islice(value.items(), _MOST_ITEMS)))
+    if callable(value) and hasattr(value, "__name__") and not isinstance(value, nn.Module):
+        return Name(function_name(value))
+    # Of an object only its tensors: the rest may be anything, and a repr may hold an address or values.
+    tensors = list(itertools.islice(pytree.each_tensor(value), _MOST_TENSORS + 1))
+    more = (Text("…"),) if len(tensors) > _MOST_TENSORS else ()
+    held = tuple(("".join(map(str, path)).lstrip("."), inner(tensor)) for path, tensor in tensors[:_MOST_TENSORS])
+    return Object(kind, more, held) if held else Name(kind)
+
+
+def _items(values: Iterable[Any], inner: Callable[[Any], Argument]) -> tuple[Argument, ...]:
+    """Return what stands in a container. Of a long list of literals the end is left out."""
+    found = tuple(map(inner, values))
+    if len(found) > _MOST_ITEMS and not values_in(found):
+        return (*found[:_MOST_ITEMS], Text("…"))
+    return found
+
+
+_LITERAL = frozenset({bool, int, type(None)})
+_DEEPEST = 10
+"""Containers that are looked into."""
+_MOST_ITEMS, _MOST_TENSORS = 100, 4
+"""Of a long list of literals, of a mapping and of an object the first are enough."""
 
 
 def given(node: fx.Node) -> dict[str, Any]:
@@ -131,83 +225,13 @@ def _defaults(target: Any) -> dict[str, Any]:
 _SIMPLE = (bool, int, float, str, type(None))
 
 
-def _cut(written: str) -> str:
-    written = clean_text(written)
-    return written if len(written) <= MOST else written[: MOST - 1] + "…"
-
-
-def _text(value: Any, node_text: Callable[[fx.Node], str]) -> str:
-    if type(value) in _LITERAL:
-        return repr(value)
-
-    def inner(item: Any) -> str:
-        return _text(item, node_text)
-
-    if isinstance(value, fx.Node):
-        return node_text(value)
-    if isinstance(value, torch.Tensor):
-        return short_meta(meta_of(value))
-    if isinstance(value, str):
-        return repr(_SYMBOL.sub("…", value))
-    if isinstance(
-        value, bytes | bool | float | complex | torch.dtype | torch.device | torch.layout | torch.memory_format
-    ):
-        return repr(value)
-    if isinstance(value, slice):
-        ends = ["" if end is None else inner(end) for end in (value.start, value.stop, value.step)]
-        return ":".join(ends if ends[2] else ends[:2])
-    if value is ...:
-        return "..."
-    if isinstance(value, torch.Size):
-        return f"Size([{', '.join(map(inner, value))}])"
-    if isinstance(value, tuple) and type(value).__name__ not in ("tuple", "immutable_tuple"):
-        return f"{type(value).__name__}({', '.join(map(inner, value))})"
-    if isinstance(value, tuple):
-        return f"({', '.join(map(inner, value))}{',' * (len(value) == 1)})"
-    if isinstance(value, list):
-        return f"[{', '.join(map(inner, value))}]"
-    if isinstance(value, set | frozenset):
-        return f"{{{', '.join(sorted(map(inner, value)))}}}"
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        entries = (f"{step.key}={inner(item)}" for step, item in pytree.items(value))
-        return f"{type(value).__name__}({', '.join(entries)})"
-    if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{key!r}: {inner(item)}' for key, item in value.items())}}}"
-    if isinstance(value, enum.Enum):
-        return f"{type(value).__name__}.{value.name}"
-    if value is None or isinstance(value, int | torch.SymInt | torch.SymFloat | torch.SymBool):
-        return str(value)
-    if isinstance(value, type):
-        return value.__name__
-    if callable(value) and hasattr(value, "__name__") and not isinstance(value, nn.Module):
-        return function_name(value)
-    held = _held_text(value, inner)  # of an object only its tensors: the rest may be anything, and lead back to it
-    return f"{type(value).__name__}({held})" if held else type(value).__name__  # a repr may hold an address or values
-
-
-def _held_text(value: Any, inner: Callable[[Any], str]) -> str:
-    """The tensors of an object, as many as are not cut off: a cache of keys and values has many."""
-    entries: list[str] = []
-    room = MOST
-    for path, tensor in pytree.each_tensor(value):
-        entries.append(f"{''.join(map(str, path)).lstrip('.')}={inner(tensor)}")
-        room -= len(entries[-1])
-        if room < 0:
-            break
-    return ", ".join(entries)
-
-
-_LITERAL = frozenset({bool, int, float, type(None), torch.dtype})
-"""The commonest types of those that Python writes as they are to be read."""
-
-
 def config_text(module: nn.Module) -> str:
     """What a module says of its configuration, on one line."""
     try:
         said = module.extra_repr()
     except Exception:  # noqa: BLE001 - the model's own code, which printing it may never have run
         return ""
-    return _cut(" ".join(_ADDRESS.sub("", said).split()))
+    return cut(" ".join(_ADDRESS.sub("", said).split()))
 
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")

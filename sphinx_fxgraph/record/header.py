@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 import msgspec
 
-SCHEMA = 3
+SCHEMA = 4
 """Version of the format. It is part of the record and not of the spec id: an older record is stale, never missing."""
+
+
+Stage = Literal["import", "build", "input", "trace", "probe", "limit", "cache", "option"]
+"""Where a capture failed; ``cache`` and ``option`` are failures that no capture has, but a page or a command."""
 
 
 class RecordError(ValueError):
@@ -24,20 +27,18 @@ class NewerError(RecordError):
     """A later version of sphinx-fxgraph wrote it."""
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(msgspec.Struct, frozen=True):
     """A source file as top-level package plus path below it, and the SHA-256 of its text with LF line ends."""
 
     file: str
     digest: str
 
 
-@dataclass(frozen=True)
-class Failure:
+class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
     """Why a capture gave no graph, or only a part of one."""
 
-    stage: str
-    """The warning's subtype: import, build, input, trace, probe or limit."""
+    stage: Stage
+    """The warning's subtype."""
     type: str
     """The exception's class, or what ended the process."""
     message: str
@@ -66,15 +67,14 @@ class Failure:
         return self.stage == "limit" and self.type.startswith("SIG")
 
 
-@dataclass(frozen=True)
-class Head:
+class Head(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a record says of its capture, read without its graph: that is a small part of the time."""
 
     spec: Mapping[str, Any]
     root: str = ""
     failure: Failure | None = None
     sources: tuple[Source, ...] = ()
-    distributions: Mapping[str, str] = field(default_factory=dict)
+    distributions: Mapping[str, str] = {}
     schema: int = SCHEMA
 
     @classmethod
@@ -87,28 +87,25 @@ class Head:
         return decoded(text, msgspec.json.Decoder(cls).decode)
 
 
-@dataclass(frozen=True)
-class _Call:
+class _Call(msgspec.Struct, frozen=True, omit_defaults=True):
     """A node, and the body it calls."""
 
     name: str
     body: str = ""
 
 
-@dataclass(frozen=True)
-class _Calls:
+class _Calls(msgspec.Struct, frozen=True, omit_defaults=True):
     """A body."""
 
     nodes: tuple[_Call, ...] = ()
 
 
-@dataclass(frozen=True)
-class Outline:
+class Outline(msgspec.Struct, frozen=True, omit_defaults=True):
     """What there is in a graph, read without what it is: the names of its nodes."""
 
     spec: Mapping[str, Any]
     root: str = ""
-    bodies: Mapping[str, _Calls] = field(default_factory=dict)
+    bodies: Mapping[str, _Calls] = {}
     schema: int = SCHEMA
 
     def paths(self) -> Iterator[str]:

@@ -10,25 +10,29 @@ execution order, outputs. Equal bodies are stored once and named after their cla
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Literal
 
 import msgspec
+from msgspec.structs import replace
 
-from sphinx_fxgraph.record import codec
-from sphinx_fxgraph.record.codec.references import check_references
+from sphinx_fxgraph.record import codec, schema3
+from sphinx_fxgraph.record.arguments import Argument, format_call, map_argument
+from sphinx_fxgraph.record.arguments import Value as Value  # it is found here too
 from sphinx_fxgraph.record.header import SCHEMA, Failure, RecordError, Source, decoded
+from sphinx_fxgraph.record.references import check_references
 
 Dim = int | str
 """One dimension: a size, or the name of a symbolic size."""
+Op = Literal["placeholder", "get_attr", "call_module", "call_function", "call_method", "output", "group", "rows"]
+"""torch.fx's opcodes; ``group`` and ``rows`` are stretches of a body that are drawn as one box."""
+VerdictKind = Literal["same", "sizes", "path"]
+"""What holds for other input values: the same graph; the same operators, sizes depend on values; only this one path."""
 
 
-@dataclass(frozen=True)
-class TensorMeta:
+class TensorMeta(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is known of one tensor: never its values."""
 
     shape: tuple[Dim, ...]
@@ -41,24 +45,13 @@ class TensorMeta:
     """Only where it is not the device of the capture."""
 
 
-class Value(NamedTuple):
-    """What flows along an edge: output ``output`` of node ``node`` of the same body.
-
-    The empty name is the body itself: ``Value("", k)`` is its input ``k``.
-    """
-
-    node: str
-    output: int = 0
-
-
-@dataclass(frozen=True)
-class Node:
+class Node(msgspec.Struct, frozen=True, omit_defaults=True):
     """One call in a body: an operator, or a module call that has a body of its own."""
 
     name: str
     """Unique in its body; ``relu@2`` is the second call of ``relu`` there."""
-    op: str
-    """torch.fx's opcode: placeholder, get_attr, call_module, call_function, call_method or output."""
+    op: Op
+    """torch.fx's opcode."""
     target: str
     """As torch prints it; for a module or an attribute the dotted path below the owner of the body (a leading ``/``
     means below the root model)."""
@@ -72,9 +65,9 @@ class Node:
     """What a box adds to the kind: ``7×7 s2``, ``512→1000``."""
     body: str = ""
     """The body of a module call whose inside was traced; empty for an operator."""
-    args: str = ""
-    kwargs: str = ""
-    """The arguments as short text, tensors by node name, body inputs by the name of the input."""
+    args: tuple[Argument, ...] = ()
+    kwargs: Mapping[str, Argument] = {}
+    """The arguments, as data: see `arguments`."""
     config: str = ""
     """A leaf module's ``extra_repr``."""
     inputs: tuple[Value, ...] = ()
@@ -102,17 +95,30 @@ class Node:
         """Whether a tensor is in the result (an operator's; ask `Record.metas` for a node with a body)."""
         return bool(self.outputs)
 
+    def rewired(self, new: Mapping[Value, Value]) -> Node:
+        """Return this node with other values: those that ``new`` has a new one for, also in the arguments."""
 
-@dataclass(frozen=True)
-class BodyInput:
+        def change(argument: Argument) -> Argument:
+            return new.get(argument, argument) if isinstance(argument, Value) else argument
+
+        inputs = tuple(new.get(value, value) for value in self.inputs)
+        return replace(
+            self,
+            # A module call has one input for each of its body's; an operator takes each value once.
+            inputs=inputs if self.body else tuple(dict.fromkeys(inputs)),
+            args=tuple(map_argument(argument, change) for argument in self.args),
+            kwargs={key: map_argument(argument, change) for key, argument in self.kwargs.items()},
+        )
+
+
+class BodyInput(msgspec.Struct, frozen=True, omit_defaults=True):
     """One input of a body: the parameter of ``forward`` it arrives by, and the tensors in it."""
 
     name: str
     tensors: tuple[TensorMeta, ...] = ()
 
 
-@dataclass(frozen=True)
-class Body:
+class Body(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
     """The inside of a module call. The root body has no inputs: its placeholders are nodes."""
 
     type: str
@@ -127,8 +133,7 @@ class Body:
         return {node.name: node for node in self.nodes}
 
 
-@dataclass(frozen=True)
-class Module:
+class Module(msgspec.Struct, frozen=True, omit_defaults=True):
     """One module of the model, by path. Counts are of its own tensors, without its children's, in elements.
 
     A tensor that is registered again counts where it is registered first.
@@ -144,8 +149,7 @@ class Module:
     """Of parameters and buffers."""
 
 
-@dataclass(frozen=True)
-class Totals:
+class Totals(msgspec.Struct, frozen=True, omit_defaults=True):
     """Of the whole model. Each tensor counts once, however often it is registered.
 
     parameters, trainable and buffers in elements; bytes of parameters and buffers; macs in multiply-accumulate
@@ -160,33 +164,31 @@ class Totals:
     macs: int | None = None
     activation_bytes: int | None = None
     extra_macs: int | None = None
-    dtypes: Mapping[str, int] = field(default_factory=dict)
+    dtypes: Mapping[str, int] = {}
     """Elements of the parameters by their dtype."""
-    uncounted: Mapping[str, int] = field(default_factory=dict)
+    uncounted: Mapping[str, int] = {}
     """Operators that ``macs`` leaves out, since there is no formula for them: their MACs in another convention by name,
     0 where that is unknown. The nodes that run them have a mark, ``not counted: cholesky``."""
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """What is known about other input values: ``kind`` is ``same`` (graph for every value) or ``path`` (one path)."""
+class Verdict(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is known about other input values, with the reason and where it stands in the source."""
 
-    kind: str
+    kind: VerdictKind
     reason: str = ""
     file: str = ""
     line: int = 0
 
 
-@dataclass(frozen=True)
-class Record:
+class Record(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
     """All that is known of one captured model."""
 
     spec: Mapping[str, Any]
     tracer: str
     root: str = ""
-    bodies: Mapping[str, Body] = field(default_factory=dict)
+    bodies: Mapping[str, Body] = {}
     modules: tuple[Module, ...] = ()
-    ties: Mapping[str, str] = field(default_factory=dict)
+    ties: Mapping[str, str] = {}
     """A tensor that is registered again: its path -> the path it is counted at."""
     totals: Totals = Totals()
     output: str = ""
@@ -195,9 +197,9 @@ class Record:
     failure: Failure | None = None
     notes: tuple[str, ...] = ()
     sources: tuple[Source, ...] = ()
-    distributions: Mapping[str, str] = field(default_factory=dict)
+    distributions: Mapping[str, str] = {}
     """Installed distributions whose code the model is made of -> release version without its local part."""
-    made_by: Mapping[str, str] = field(default_factory=dict)
+    made_by: Mapping[str, str] = {}
     schema: int = SCHEMA
 
     # -- reading
@@ -216,6 +218,18 @@ class Record:
                 value = node.inputs[following.output]
             else:
                 body, value = inner, following
+
+    def name(self, body: Body, value: Value) -> str:
+        """Return what a value is called in the arguments of a body: the node's name, ``lstm[1]`` for one of several."""
+        if not value.node:
+            return body.inputs[value.output].name if value.output < len(body.inputs) else "input"
+        node = body.by_name.get(value.node)
+        inner = self.bodies.get(node.body) if node and node.body else None
+        return f"{value.node}[{value.output}]" if inner and len(inner.outputs) > 1 else value.node
+
+    def arguments(self, body: Body, node: Node) -> str:
+        """Return the arguments of a node of ``body`` as text, ``conv, 1, dim=2``."""
+        return format_call(node.args, node.kwargs, functools.partial(self.name, body))
 
     def walk(self, name: str | None = None, path: str = "") -> Iterator[tuple[str, Body, Node]]:
         """Every node of every module call in execution order as (path of the body, body, node)."""
@@ -247,7 +261,7 @@ class Record:
         Raises:
             RecordError: the text is torn, foreign or written by a later version.
         """
-        record = decoded(text, _lengthened)
+        record = decoded(text, _read)
         try:
             check_references(record)
         except (ValueError, RecursionError) as error:
@@ -257,11 +271,17 @@ class Record:
     @functools.cached_property
     def digest(self) -> str:
         """SHA-256 of everything but ``made_by``: two records with one digest describe the same architecture."""
-        return hashlib.sha256(dataclasses.replace(self, made_by={}).to_json().encode()).hexdigest()
+        told = f"{self.schema}\n{replace(self, made_by={}).to_json()}"
+        return hashlib.sha256(told.encode()).hexdigest()
 
 
-def _lengthened(text: str | bytes) -> Record:
-    return msgspec.convert(codec.lengthened(msgspec.json.decode(text)), Record)
+def _read(text: str | bytes) -> Record:
+    plain = msgspec.json.decode(text)
+    if isinstance(plain, dict) and plain.get("schema", SCHEMA) in range(1, SCHEMA):
+        plain = schema3.today(plain)
+    elif isinstance(plain, dict):
+        plain = codec.lengthened(plain)
+    return msgspec.convert(plain, Record)
 
 
 def join(path: str, name: str) -> str:

@@ -400,8 +400,7 @@ class Writer:
     def about(self, drawn: Drawn) -> str:
         """What a tooltip tells: the whole path, the call, every result, numbers."""
         node = drawn.box.node
-        arguments = ", ".join(part for part in (node.args, node.kwargs) if part)
-        call = f"{node.target}({arguments})" if node.op.startswith("call_") else node.target
+        call = f"{node.target}({drawn.box.arguments})" if node.op.startswith("call_") else node.target
         results = [f"{meta.path} {format_shape(meta)} {meta.dtype}".strip() for meta in drawn.box.tensors] or [
             node.result
         ]

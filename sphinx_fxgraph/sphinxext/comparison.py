@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 from collections import Counter
@@ -11,6 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+from msgspec import structs
 
 from sphinx_fxgraph.cache import revisions
 from sphinx_fxgraph.cache.store import Store
@@ -69,7 +70,7 @@ class Kept:
                     f"{self.text}: neither git knows the revision here, nor has the cache its record"
                 )
             return record
-        record = dataclasses.replace(record, spec=self.to_dict())
+        record = structs.replace(record, spec=self.to_dict())
         store.put_record(self, record)
         return record
 

@@ -126,7 +126,7 @@ class _Finder:
             detail=node.detail,
             target=target,
             type=node.type,
-            arguments=", ".join(filter(None, (node.args, node.kwargs))),
+            arguments=self.record.arguments(self.record.bodies[body], node),
             config=node.config,
             input_shape=", ".join(map(format_shapes, filter(None, given))),
             output_shape=format_shapes(node.outputs),

@@ -8,6 +8,8 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
+from msgspec import structs
+
 from sphinx_fxgraph.record.model import Body, BodyInput, Node, Record, Value
 from sphinx_fxgraph.view.simplified import GROUP, Shown
 
@@ -45,8 +47,8 @@ def group(
     inputs: dict[Value, int] = {}
     nodes = []
     for node in first:
-        values = [v if v.node in own else Value("", inputs.setdefault(v, len(inputs))) for v in node.inputs]
-        nodes.append(dataclasses.replace(node, inputs=tuple(values)))
+        outer = [value for value in node.inputs if value.node not in own]
+        nodes.append(node.rewired({value: Value("", inputs.setdefault(value, len(inputs))) for value in outer}))
     home = {node.name: number for number, member in enumerate(members) for node in member}
     given: dict[Value, int] = {}
     renamed: dict[Value, Value] = {}
@@ -71,15 +73,9 @@ def group(
 
 def rewired(body: Body, nodes: Sequence[Node], renamed: Mapping[Value, Value]) -> Body:
     """``body`` with these nodes instead of its own, where values have new names."""
-
-    def inputs(node: Node) -> tuple[Value, ...]:
-        values = tuple(renamed.get(value, value) for value in node.inputs)
-        # A module call has one input for each of its body's; an operator takes each value once.
-        return values if node.body else tuple(dict.fromkeys(values))
-
-    return dataclasses.replace(
+    return structs.replace(
         body,
-        nodes=tuple(dataclasses.replace(node, inputs=inputs(node)) for node in nodes),
+        nodes=tuple(node.rewired(renamed) for node in nodes),
         outputs=tuple(renamed.get(value, value) for value in body.outputs),
     )
 
@@ -90,7 +86,7 @@ def cluster(shown: Shown) -> Shown:
     todo = list(bodies)
     while todo:
         name = todo.pop()
-        record = dataclasses.replace(shown.record, bodies=bodies)
+        record = structs.replace(shown.record, bodies=bodies)
         if len(bodies[name].nodes) > MOST_BOXES:
             cut, made = _cut(record, name)
             if len(cut.nodes) >= len(bodies[name].nodes):
@@ -105,7 +101,7 @@ def cluster(shown: Shown) -> Shown:
                 names += [row.name for node in names for row in rows.get((name, node), ())]
                 chips |= {(inside, node): chips[name, node] for node in names if (name, node) in chips}
             todo += [name, *made]
-    record = dataclasses.replace(shown.record, bodies=bodies)
+    record = structs.replace(shown.record, bodies=bodies)
     return dataclasses.replace(shown, record=record, runs=runs, chips=chips, rows=rows)
 
 
@@ -125,7 +121,7 @@ def _cut(record: Record, name: str) -> tuple[Body, dict[str, Body]]:
         inside = f"{name}/{stretch[0].name}+{len(stretch)}"
         made[inside], called, values = group(record, body, inside, [stretch], used)
         nodes.append(
-            dataclasses.replace(
+            structs.replace(
                 called, kind=f"{len(stretch)} operators", detail=_most_common(stretch), target=stretch[-1].name
             )
         )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping
 
+from msgspec import structs
+
 from sphinx_fxgraph.record.diff import SIGNS
 from sphinx_fxgraph.record.model import Body, Node, Record, Value
 from sphinx_fxgraph.view.simplified import Shown, times_run
@@ -31,14 +33,12 @@ def prune(shown: Shown, mode: str) -> Shown:
         live = _live(body)
         nodes = tuple(node for node in body.nodes if node.name in live)
         removed[name] = len(body.nodes) - len(nodes)
-        pruned = dataclasses.replace(body, nodes=nodes)
+        pruned = structs.replace(body, nodes=nodes)
         used[name] = _used_inputs(record.bodies[name], pruned)
         bodies[name] = _without_inputs(pruned, used[name])
     return dataclasses.replace(
         shown,
-        record=dataclasses.replace(
-            record, bodies={name: bodies.get(name, record.bodies[name]) for name in record.bodies}
-        ),
+        record=structs.replace(record, bodies={name: bodies.get(name, record.bodies[name]) for name in record.bodies}),
         hidden=shown.hidden + (times_run(record, removed) if any(removed.values()) else 0),
     )
 
@@ -83,10 +83,10 @@ def _with_inputs(body: Body, used: Mapping[str, tuple[int, ...]]) -> Body:
     if all(len(used[node.body]) == len(node.inputs) for node in body.nodes if node.body):
         return body
     nodes = (
-        dataclasses.replace(node, inputs=tuple(node.inputs[k] for k in used[node.body])) if node.body else node
+        structs.replace(node, inputs=tuple(node.inputs[k] for k in used[node.body])) if node.body else node
         for node in body.nodes
     )
-    return dataclasses.replace(body, nodes=tuple(nodes))
+    return structs.replace(body, nodes=tuple(nodes))
 
 
 def _used_inputs(before: Body, body: Body) -> tuple[int, ...]:
@@ -99,14 +99,12 @@ def _used_inputs(before: Body, body: Body) -> tuple[int, ...]:
 def _without_inputs(body: Body, used: tuple[int, ...]) -> Body:
     if len(used) == len(body.inputs):
         return body
-    numbers = {k: number for number, k in enumerate(used)}
-
-    def renumbered(values: tuple[Value, ...]) -> tuple[Value, ...]:
-        return tuple(value if value.node else Value("", numbers[value.output]) for value in values)
-
-    return dataclasses.replace(
+    # An argument of a call may still name an input that is gone.
+    new = {Value("", k): Value(given.name) for k, given in enumerate(body.inputs)}
+    new |= {Value("", k): Value("", number) for number, k in enumerate(used)}
+    return structs.replace(
         body,
         inputs=tuple(body.inputs[k] for k in used),
-        nodes=tuple(dataclasses.replace(node, inputs=renumbered(node.inputs)) for node in body.nodes),
-        outputs=renumbered(body.outputs),
+        nodes=tuple(node.rewired(new) for node in body.nodes),
+        outputs=tuple(new.get(value, value) for value in body.outputs),
     )

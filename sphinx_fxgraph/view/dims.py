@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
+from msgspec.structs import replace
+
+from sphinx_fxgraph.record.arguments import Argument, Size, Text, map_argument
 from sphinx_fxgraph.record.model import Body, Dim, Node, Record, TensorMeta
 
 
@@ -64,13 +66,19 @@ def _body(body: Body, rename: Callable[[str], str]) -> Body:
             for meta in found
         )
 
+    def size(argument: Argument) -> Argument:
+        match argument:
+            case Size(text) | Text(text):
+                return type(argument)(rename(text))
+        return argument
+
     inputs = tuple(replace(given, tensors=metas(given.tensors)) for given in body.inputs)
     nodes = tuple(
         replace(
             node,
             outputs=metas(node.outputs),
-            args=rename(node.args),
-            kwargs=rename(node.kwargs),
+            args=tuple(map_argument(argument, size) for argument in node.args),
+            kwargs={key: map_argument(argument, size) for key, argument in node.kwargs.items()},
             detail=rename(node.detail),
             result=rename(node.result),
         )

@@ -10,6 +10,8 @@ import dataclasses
 import itertools
 from collections.abc import Hashable, Iterator, Sequence
 
+from msgspec import structs
+
 from sphinx_fxgraph.record.model import Body, Node, Value
 from sphinx_fxgraph.view.clusters import group, rewired, uses
 from sphinx_fxgraph.view.simplified import Shown
@@ -32,7 +34,7 @@ def group_functions(shown: Shown) -> Shown:
         calls = [call for call in _calls(body) if len(call) < len(body.nodes) - _ends(body)]
         if not calls:
             continue
-        record = dataclasses.replace(shown.record, bodies=bodies)
+        record = structs.replace(shown.record, bodies=bodies)
         likeness, used = Likeness(record, loose=False), uses(body)
         nodes: list[Node] = []
         renamed: dict[Value, Value] = {}
@@ -50,14 +52,14 @@ def group_functions(shown: Shown) -> Shown:
             bodies.setdefault(equal, made)
             function = _largest(call)
             nodes.append(
-                dataclasses.replace(
+                structs.replace(
                     grouped, body=equal, kind=function, detail=f"{len(call)} operators", target=call[-1].name
                 )
             )
             renamed |= values
             chips |= {(equal, each.name): chips[name, each.name] for each in call if (name, each.name) in chips}
         bodies[name] = rewired(body, nodes, renamed)
-    return dataclasses.replace(shown, record=dataclasses.replace(shown.record, bodies=bodies), chips=chips)
+    return dataclasses.replace(shown, record=structs.replace(shown.record, bodies=bodies), chips=chips)
 
 
 def _ends(body: Body) -> int:

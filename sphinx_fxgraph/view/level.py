@@ -28,6 +28,8 @@ class Box:
     """How many operators it stands for, be it open or closed."""
     names: tuple[str, ...] = ()
     """Of all nodes of the record that it stands for: those of a run, those of a stretch of operators."""
+    arguments: str = ""
+    """The arguments of the call, as text."""
     stage: Stage | None = None
     contents: str = ""
     """What a closed module consists of, or which block it repeats."""

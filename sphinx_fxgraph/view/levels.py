@@ -307,6 +307,7 @@ class _Builder:
             self.shown.chips.get((name, node.name), ()),
             self._weight(name, node),
             tuple(self._names(name, node)),
+            arguments=self.record.arguments(body, node),
             stage=self.shown.stages.get((name, node.name)),
             contents=said,
             change=change,

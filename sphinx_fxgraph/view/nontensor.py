@@ -9,6 +9,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
+from msgspec import structs
+
 from sphinx_fxgraph.record.model import Body, Node, Value
 from sphinx_fxgraph.view.simplified import Shown
 
@@ -29,7 +31,7 @@ def simplify(shown: Shown, mode: str) -> Shown:
         for node in body.nodes:
             if mode != "hide" and node.name not in removable and (chip := _chip(node, removable)):
                 chips[name, node.name] = (*chips.get((name, node.name), ()), chip)
-    return dataclasses.replace(shown, record=dataclasses.replace(record, bodies=bodies), chips=chips)
+    return dataclasses.replace(shown, record=structs.replace(record, bodies=bodies), chips=chips)
 
 
 def _removable(body: Body) -> dict[str, Node]:
@@ -50,11 +52,11 @@ def _without(body: Body, removed: Mapping[str, Node]) -> Body:
     if not removed:
         return body
     nodes = tuple(
-        dataclasses.replace(node, inputs=tuple(value for value in node.inputs if value.node not in removed))
+        structs.replace(node, inputs=tuple(value for value in node.inputs if value.node not in removed))
         for node in body.nodes
         if node.name not in removed
     )
-    return dataclasses.replace(body, nodes=nodes)
+    return structs.replace(body, nodes=nodes)
 
 
 def _chip(node: Node, removed: Mapping[str, Node]) -> str:

@@ -9,10 +9,12 @@ except for the last, since the drawing would otherwise tell less than the truth.
 from __future__ import annotations
 
 import dataclasses
-import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 
-from sphinx_fxgraph.record.model import Body, Dim, Node, Record, TensorMeta, Value
+from msgspec import structs
+
+from sphinx_fxgraph.record.arguments import Argument, Name, Value, format_call, map_argument
+from sphinx_fxgraph.record.model import Body, Dim, Node, Record, TensorMeta
 from sphinx_fxgraph.view.clusters import group, rewired, uses
 from sphinx_fxgraph.view.simplified import Run, Shown
 from sphinx_fxgraph.view.structural_hash import Likeness
@@ -31,14 +33,14 @@ def fold(shown: Shown, *, loose: bool = False) -> Shown:
     likeness = Likeness(record, loose=loose)
     while todo:
         name = todo.pop()
-        folder = _Folder(dataclasses.replace(record, bodies=bodies), name, likeness, loose=loose)
+        folder = _Folder(structs.replace(record, bodies=bodies), name, likeness, loose=loose)
         body, made = folder.folded()
         bodies[name] = body
         bodies |= made
         runs |= {(name, node): run for node, run in folder.runs.items()}
         # A period is shorter than the stretch it was found in, so this ends.
         todo += made
-    return dataclasses.replace(shown, record=dataclasses.replace(record, bodies=bodies), runs=runs)
+    return dataclasses.replace(shown, record=structs.replace(record, bodies=bodies), runs=runs)
 
 
 class _Folder:
@@ -128,7 +130,6 @@ class _Folder:
         start = at + member * period
         found: list[object] = []
         for node in self.nodes[start : start + period]:
-            names = {}
             for value in node.inputs:
                 where = self.index.get(value.node, -1)
                 if where >= start:
@@ -137,10 +138,9 @@ class _Folder:
                     place = ("before", where - start + period, value.output)
                 else:
                     place = ("elsewhere", value)
-                names[value.node] = place
                 found.append(place)
             if not node.body and node.op.startswith("call_"):
-                found.append(_constants(node, names))
+                found.append(_constants(node))
         return tuple(found)
 
     def _starts(self, at: int, period: int, wiring: tuple[object, ...]) -> bool:
@@ -181,9 +181,7 @@ def _spread(results: Sequence[tuple[TensorMeta, ...]]) -> tuple[TensorMeta, ...]
         return sizes[0] if len(set(sizes)) == 1 else f"{min(numbers)}…{max(numbers)}" if numbers else "…"
 
     return tuple(
-        dataclasses.replace(
-            same[0], shape=tuple(dim(sizes) for sizes in zip(*(meta.shape for meta in same), strict=True))
-        )
+        structs.replace(same[0], shape=tuple(dim(sizes) for sizes in zip(*(meta.shape for meta in same), strict=True)))
         for same in zip(*results, strict=True)
     )
 
@@ -192,15 +190,20 @@ def _alive(first: Node, alike: Sequence[Node]) -> Node:
     """A node that is drawn for others; it is dead only if all of them are."""
     if all("dead" in node.marks for node in alike):
         return first
-    return dataclasses.replace(first, marks=tuple(mark for mark in first.marks if mark != "dead"))
+    return structs.replace(first, marks=tuple(mark for mark in first.marks if mark != "dead"))
 
 
-def _constants(node: Node, names: Mapping[str, object]) -> str:
-    """The arguments with the names of tensors taken out, and of an operator that picks a step the step too."""
-    text = f"{node.args}; {node.kwargs}"
-    if node.kind in _SELECTS:
-        return re.sub(r"-?\d+", "#", re.sub(r"[A-Za-z_][\w.@]*", "%", text))
-    return re.sub(r"[A-Za-z_][\w.@]*", lambda word: "%" if word[0] in names else word[0], text)
+def _constants(node: Node) -> str:
+    """Return the arguments without the values in them, and of an operator that picks a step without the step too."""
+    step = node.kind in _SELECTS
+
+    def constant(argument: Argument) -> Argument:
+        number = isinstance(argument, int) and not isinstance(argument, bool)
+        return Name("#") if isinstance(argument, Value) or (step and number) else argument
+
+    arguments = (map_argument(argument, constant) for argument in node.args)
+    keywords = {key: map_argument(argument, constant) for key, argument in node.kwargs.items()}
+    return format_call(arguments, keywords, lambda value: value.node)
 
 
 def _weights(members: Sequence[Sequence[Node]]) -> str:

@@ -10,6 +10,8 @@ import dataclasses
 import math
 from collections.abc import Iterator, Mapping
 
+from msgspec import structs
+
 from sphinx_fxgraph.record.model import Body, Node
 from sphinx_fxgraph.view.clusters import Uses, uses
 from sphinx_fxgraph.view.simplified import ROWS, Shown
@@ -32,9 +34,9 @@ def join_rows(shown: Shown) -> Shown:
         joined = {stretch[-1].name: _joined(stretch) for stretch in stretches}
         inside = {node.name for stretch in stretches for node in stretch[:-1]}
         nodes = tuple(joined.get(node.name, node) for node in body.nodes if node.name not in inside)
-        bodies[name] = dataclasses.replace(body, nodes=nodes)
+        bodies[name] = structs.replace(body, nodes=nodes)
         rows |= {(name, stretch[-1].name): stretch for stretch in stretches}
-    return dataclasses.replace(shown, record=dataclasses.replace(shown.record, bodies=bodies), rows=rows)
+    return dataclasses.replace(shown, record=structs.replace(shown.record, bodies=bodies), rows=rows)
 
 
 def _joined(stretch: tuple[Node, ...]) -> Node:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from sphinx_fxgraph.record.model import Node, Record, TensorMeta
 
-GROUP = "group"
+GROUP: Final = "group"
 """The opcode of a node that stands for a stretch of its body: a part of the picture, not of the model."""
-ROWS = "rows"
+ROWS: Final = "rows"
 """The opcode of a node that stands for a straight stretch of operators, drawn as one box with a row for each."""
 
 

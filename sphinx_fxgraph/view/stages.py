@@ -8,6 +8,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Hashable, Iterator, Sequence
 
+from msgspec import structs
+
 from sphinx_fxgraph.record.model import Body, Node, Record, TensorMeta, Value
 from sphinx_fxgraph.view.clusters import group, rewired, uses
 from sphinx_fxgraph.view.contents import WRAPPERS, last_name
@@ -25,7 +27,7 @@ def fold_stages(shown: Shown, *, across_sizes: bool) -> Shown:
     bodies, runs, stages, chips = dict(shown.record.bodies), dict(shown.runs), dict(shown.stages), dict(shown.chips)
     for name in list(bodies):
         body = bodies[name]
-        record = dataclasses.replace(shown.record, bodies=bodies)
+        record = structs.replace(shown.record, bodies=bodies)
         members_of = []
         for members in _stages(record, body, across_sizes=across_sizes):
             counts = [run.count if (run := runs.get((name, member.name))) else 1 for member in members]
@@ -38,7 +40,7 @@ def fold_stages(shown: Shown, *, across_sizes: bool) -> Shown:
             inside = f"{name}/{members[0].name}+{len(members)}"
             bodies[inside], node, values = group(record, body, inside, [members], used)
             kind = members[0].kind
-            nodes[nodes.index(members[0])] = dataclasses.replace(node, kind=kind, target=members[-1].name)
+            nodes[nodes.index(members[0])] = structs.replace(node, kind=kind, target=members[-1].name)
             nodes = [node for node in nodes if node not in members[1:]]
             renamed |= values
             counts = [run.count if (run := runs.get((name, member.name))) else 1 for member in members]
@@ -49,7 +51,7 @@ def fold_stages(shown: Shown, *, across_sizes: bool) -> Shown:
         if members_of:
             bodies[name] = rewired(body, nodes, renamed)
     return dataclasses.replace(
-        shown, record=dataclasses.replace(shown.record, bodies=bodies), runs=runs, stages=stages, chips=chips
+        shown, record=structs.replace(shown.record, bodies=bodies), runs=runs, stages=stages, chips=chips
     )
 
 

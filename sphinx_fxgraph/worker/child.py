@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import errno
 import importlib
 import json
@@ -15,6 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
+
+from msgspec import structs
 
 from sphinx_fxgraph.cache import fingerprints
 from sphinx_fxgraph.record.cleaning import cleaned
@@ -185,9 +186,9 @@ def _explained(record: Record, refused: list[str], isolated: bool, log: int) -> 
         return record
     if refused or (isolated and _NO_NETWORK.search(failure.message)):
         message = failure.message if sandbox.REMEDY in failure.message else f"{failure.message} ({sandbox.REMEDY})"
-        failure = dataclasses.replace(failure, message=message, transient=True)
+        failure = structs.replace(failure, message=message, transient=True)
     elif failure.lacks_memory:
-        failure = dataclasses.replace(failure, stage="limit", transient=True)
+        failure = structs.replace(failure, stage="limit", transient=True)
     elif failure.type == "SystemExit" and (words := exit_report.last_words(exit_report.tail(log))):
-        failure = dataclasses.replace(failure, message=f"{failure.message}; it wrote: {words}")
-    return dataclasses.replace(record, failure=failure)
+        failure = structs.replace(failure, message=f"{failure.message}; it wrote: {words}")
+    return structs.replace(record, failure=failure)

@@ -8,7 +8,7 @@ from torch import nn
 from torch._higher_order_ops.while_loop import while_loop
 
 from sphinx_fxgraph import ModelRecord, model_record
-from sphinx_fxgraph.record.model import Node
+from sphinx_fxgraph.record.model import Node, Value
 
 pytestmark = pytest.mark.torch
 
@@ -53,6 +53,6 @@ def test_of_a_loop_each_round_is_shown() -> None:
 def test_a_number_read_out_of_a_tensor_is_an_edge_and_not_its_value() -> None:
     record = model_record(Scale(), torch.tensor([0.123456, 0.654321]))
     scaled = next(node for node in nodes(record) if node.name == "mul")
-    assert scaled.args == "x, item"
+    assert scaled.args == (Value("x"), Value("item"))
     assert "0.65" not in record.to_json()
     assert "0.12" not in record.to_json()

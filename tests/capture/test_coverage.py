@@ -6,12 +6,12 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import DOCS
+from msgspec.structs import replace
 
 from sphinx_fxgraph.record.model import Body, Node, Record
 from sphinx_fxgraph.spec.spec import GraphSpec

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Callable
 
 import pytest
+from msgspec import structs
 
 from sphinx_fxgraph import model_record
 from sphinx_fxgraph.layout.graphviz import find_engine
@@ -71,7 +71,7 @@ def changes(*, before: dict[str, object] | None = None, **after: object) -> list
 
 
 def test_equal_architectures_have_no_difference() -> None:
-    difference = compare(record(), dataclasses.replace(record(), made_by={"torch": "9"}, sources=()))
+    difference = compare(record(), structs.replace(record(), made_by={"torch": "9"}, sources=()))
     assert difference.facts == difference.changes == ()
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sysconfig
-from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import graphviz
 import pytest
+from msgspec.structs import replace
 
+from sphinx_fxgraph.record.arguments import Tuple
 from sphinx_fxgraph.record.model import Body, BodyInput, Node, Record, TensorMeta, Value
 from sphinx_fxgraph.render.dot.model import classic
 
@@ -50,25 +51,29 @@ def record() -> Record:
         "pkg.Block",
         inputs=(BodyInput("value", F),),
         nodes=(
-            Node("0", "call_module", "0", "Linear", args="value", inputs=(Value(""),), outputs=F),
-            Node("add", "call_function", "operator.add", "add", args="0, 0, value", inputs=(Value("0"), Value("")),
-                 outputs=F, inplace=True),
+            Node("0", "call_module", "0", "Linear", args=(Value(""),), inputs=(Value(""),), outputs=F),
+            Node("add", "call_function", "operator.add", "add", args=(Value("0"), 0, Value("")),
+                 inputs=(Value("0"), Value("")), outputs=F, inplace=True),
         ),
         outputs=(Value("add"),),
     )  # fmt: skip
-    first = Node("block", "call_module", "block", "Block", body="Block", args="x", inputs=(Value("x"),))
-    second = Node("block@2", "call_module", "block", "Block", body="Block", args="block", inputs=(Value("block"),))
-    size = Node("size", "call_method", "size", "size", args="y", inputs=(Value("y"),), result="Size([1, 4])")
-    view = Node("view", "call_method", "view", "view", args="block@2, size", kwargs="size='size'",
+    first = Node("block", "call_module", "block", "Block", body="Block", args=(Value("x"),), inputs=(Value("x"),))
+    second = Node(
+        "block@2", "call_module", "block", "Block", body="Block", args=(Value("block"),), inputs=(Value("block"),)
+    )
+    size = Node("size", "call_method", "size", "size", args=(Value("y"),), inputs=(Value("y"),), result="Size([1, 4])")
+    view = Node("view", "call_method", "view", "view", args=(Value("block@2"), Value("size")), kwargs={"size": "size"},
                 inputs=(Value("block@2"), Value("size")), outputs=F)  # fmt: skip
-    out = Node("output", "output", "output", "output", args="(view,)", inputs=(Value("view"),), outputs=F)
+    out = Node(
+        "output", "output", "output", "output", args=(Tuple((Value("view"),)),), inputs=(Value("view"),), outputs=F
+    )
     root = Body("pkg.Net", nodes=(x, y, first, second, size, view, out))
     return Record(spec={}, tracer="symbolic", root="Net", bodies={"Net": root, "Block": block})
 
 
 def hostile() -> Record:
     nodes = tuple(
-        Node(name, "call_module", name, name, args=name, kwargs=f"k={name!r}", result=name, inputs=(Value("x"),))
+        Node(name, "call_module", name, name, args=(name,), kwargs={"k": name}, result=name, inputs=(Value("x"),))
         for name in HOSTILE
     )
     frames = tuple(

@@ -109,12 +109,12 @@ def test_a_body_reads_like_a_function(model: Record) -> None:
     assert [entry.tensors[0].shape for entry in block.inputs] == [(1, 3, 8), (3, 1), (8,)]
     assert names(block) == ["norm", "attention", "add", "relu", "constant", "add_1"]
     attention = block.by_name["attention"]
-    assert (attention.args, attention.kwargs) == ("norm, mask", "position=position")
+    assert model.arguments(block, attention) == "norm, mask, position=position"
     assert attention.inputs == (Value("norm"), Value("", 1), Value("", 2))
-    assert block.by_name["add"].args == "hidden, attention[0]"
+    assert model.arguments(block, block.by_name["add"]) == "hidden, attention[0]"
     assert block.outputs == (Value("add_1"), Value("attention", 1))
     layer = model.bodies["Model"].by_name["layers.1"]
-    assert (layer.args, layer.kwargs) == ("layers.0[0], mask", "position=position")
+    assert model.arguments(model.bodies["Model"], layer) == "layers.0[0], mask, position=position"
     assert layer.result == "(f32[1, 3, 8], f32[])"
     assert layer.where == "Model.forward:5"
 
@@ -132,7 +132,7 @@ def test_unrolled_operators_have_unique_paths_and_arguments_in_them(model: Recor
     operators = unrolled(model)
     assert len({operator.path for operator in operators}) == len(operators) == model.operators
     found = {operator.path: operator for operator in operators}
-    assert found["layers.1.add"].node.args == "layers.0.add_1, layers.1.attention.mul_1"
+    assert found["layers.1.add"].args == "layers.0.add_1, layers.1.attention.mul_1"
     assert found["layers.2.attention.query"].node.target == "layers.2.attention.query"
 
 
@@ -217,8 +217,8 @@ def test_inputs_in_a_list_are_named_by_their_place() -> None:
     made = record(Lists(), X)
     root = made.bodies["Lists"]
     assert [entry.name for entry in made.bodies["Growing.2"].inputs] == ["xs[0]", "xs[1]"]
-    assert root.by_name["b"].args == "[a[0], a[1]]"
-    assert [operator.node.args for operator in unrolled(made) if operator.path == "cat"] == ["[x, a.lin, b.lin]"]
+    assert made.arguments(root, root.by_name["b"]) == "[a[0], a[1]]"
+    assert [operator.args for operator in unrolled(made) if operator.path == "cat"] == ["[x, a.lin, b.lin]"]
 
 
 class Leaking(nn.Module):
@@ -255,8 +255,8 @@ def test_values_that_go_around_the_arguments_are_inputs_and_outputs_too() -> Non
     assert made.bodies["Maker"].outputs == (Value("cos"), Value("sin"))
     assert [entry.name for entry in made.bodies["Taker"].inputs] == ["x", "input"]
     assert root.by_name["taker"].inputs == (Value("maker", 0), Value("maker", 1))
-    assert made.bodies["Taker"].by_name["mul"].args == "x, input"
-    assert root.by_name["add"].args == "taker, maker[1]"
+    assert made.arguments(made.bodies["Taker"], made.bodies["Taker"].by_name["mul"]) == "x, input"
+    assert made.arguments(root, root.by_name["add"]) == "taker, maker[1]"
 
 
 class Elsewhere(nn.Module):
@@ -366,4 +366,9 @@ def test_blocks_that_differ_in_a_setting_or_an_argument_are_other_bodies() -> No
     bodies = [node.body for node in record.bodies[record.root].nodes if node.op == "call_module"]
     assert bodies == ["Dropping", "Dropping.2", "Dropping.3", "Dropping"]
     assert [record.bodies[name].nodes[0].detail for name in bodies[:2]] == ["p=0.1", "p=0.2"]
-    assert [record.bodies[name].nodes[1].args for name in bodies[:3]] == ["drop, 1", "drop, 1", "drop, 1.0"]
+    nodes = [(record.bodies[name], record.bodies[name].nodes[1]) for name in bodies[:3]]
+    assert [record.arguments(*each) for each in nodes] == [
+        "drop, 1",
+        "drop, 1",
+        "drop, 1.0",
+    ]

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.torch
 from torch import Tensor, fx, nn  # noqa: E402 - only where torch is
 
 from sphinx_fxgraph.capture.capture import record_model, record_spec  # noqa: E402
-from sphinx_fxgraph.record.model import Node, Record  # noqa: E402
+from sphinx_fxgraph.record.model import Node, Record, Value  # noqa: E402
 from sphinx_fxgraph.render.dot.flattened import Operator, unrolled  # noqa: E402
 from sphinx_fxgraph.spec.spec import GraphSpec  # noqa: E402
 
@@ -110,7 +110,7 @@ def test_the_example_shows_every_shape_and_no_tensor_where_there_is_none() -> No
     assert node(made, "size").result == "Size([1, 4, 16, 16])"
     assert node(made, "getitem").result == "Size([16, 16])"
     assert node(made, "main.1").inplace
-    assert node(made, "interpolate").kwargs == "size=getitem, mode='bilinear', align_corners=False"
+    assert node(made, "interpolate").kwargs == {"size": Value("getitem"), "mode": "bilinear", "align_corners": False}
     assert node(made, "add").where == "TwoInputs.forward:3"
     assert made.output == "f32[1, 4, 16, 16]"
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
+from msgspec import structs
 from test_drawing import draw, op, tensor
 
 from sphinx_fxgraph.layout.graphviz import find_engine
 from sphinx_fxgraph.options import Dimensions, ViewOptions
+from sphinx_fxgraph.record.arguments import Size
 from sphinx_fxgraph.record.model import Body, BodyInput, Record, TensorMeta, Value
 from sphinx_fxgraph.render import document, summary
 from sphinx_fxgraph.view.dims import named
@@ -23,7 +23,10 @@ def record() -> Record:
     """Two inputs of which one has an open size, which goes through a module."""
     half = open_tensor("s0", 8)
     block = Body(
-        "Block", (BodyInput("x", half),), (op("view", "view", "", args="x, s0, 8", outputs=half),), (Value("view"),)
+        "Block",
+        (BodyInput("x", half),),
+        (op("view", "view", "", args=(Value(""), Size("s0"), 8), outputs=half),),
+        (Value("view"),),
     )
     root = Body(
         "Net",
@@ -42,7 +45,7 @@ def test_an_open_size_has_its_name_everywhere_and_a_fixed_one_at_its_input(recor
     shown = named(record, Dimensions().read("batch features, N T C"))
     assert summary.shapes(shown) == "batch×features=8, N=3×T=4×C=5 → batch×8"
     (view,) = shown.bodies["Block"].nodes
-    assert (view.args, view.outputs[0].shape) == ("x, batch, 8", ("batch", 8))
+    assert (view.args, view.outputs[0].shape) == ((Value(""), Size("batch"), 8), ("batch", 8))
     assert shown.bodies["Block"].inputs[0].tensors[0].shape == ("batch", 8)
     picture = document.page_svg(
         draw(record, find_engine(), ViewOptions(dims=Dimensions().read("N C"))), figure="f", title="", description=""
@@ -54,7 +57,7 @@ def test_an_open_size_has_its_name_everywhere_and_a_fixed_one_at_its_input(recor
 def test_one_group_of_names_is_for_all_inputs_that_have_as_many_dimensions(record: Record) -> None:
     assert summary.shapes(named(record, Dimensions().read("N T C"))) == "s0×8, N=3×T=4×C=5 → s0×8"
     assert named(record, ()) is record
-    failed = dataclasses.replace(record, root="", bodies={})
+    failed = structs.replace(record, root="", bodies={})
     assert named(failed, Dimensions().read("N")) == failed
 
 

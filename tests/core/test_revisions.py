@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import subprocess
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from sphinx_fxgraph.cache.revisions import RecordFileError, at_revision, from_file, is_revision, not_added
 from sphinx_fxgraph.cache.store import Store
@@ -87,7 +87,7 @@ def test_a_file(repository: Path, tmp_path: Path) -> None:
     for name in ("torn.json", "none.json", "."):
         with pytest.raises(RecordFileError, match="is no record"):
             from_file(tmp_path / name)
-    newer = dataclasses.replace(from_file(path), schema=99)
+    newer = structs.replace(from_file(path), schema=99)
     (tmp_path / "newer.json").write_text(newer.to_json())
     with pytest.raises(RecordFileError, match="schema 99 is newer"):
         from_file(tmp_path / "newer.json")

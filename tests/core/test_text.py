@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from sphinx_fxgraph.record.header import Failure
 from sphinx_fxgraph.record.model import Body, BodyInput, Module, Node, Record, TensorMeta, Totals, Value, Verdict
@@ -17,8 +18,9 @@ SCALAR = TensorMeta((), "i64")
 
 def op(name: str, op_: str, kind: str, *inputs: Value | str, **fields: Any) -> Node:
     values = tuple(value if isinstance(value, Value) else Value(value) for value in inputs)
-    args = ", ".join(value.node or "x" for value in values)
-    return Node(name, op_, fields.pop("target", name), kind, args=args, inputs=values, **{"outputs": (SMALL,)} | fields)
+    return Node(
+        name, op_, fields.pop("target", name), kind, args=values, inputs=values, **{"outputs": (SMALL,)} | fields
+    )
 
 
 def call(name: str, body: str, *inputs: Value | str) -> Node:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import shutil
 import subprocess
@@ -15,6 +14,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from conftest import DOCS
+from msgspec import structs
+from older import older_json
 
 from sphinx_fxgraph.record.header import SCHEMA
 from sphinx_fxgraph.record.model import Record
@@ -172,7 +173,7 @@ def test_what_is_missing_is_told_with_the_remedy(site: Site, bare: str) -> None:
 def test_an_older_format_is_shown_and_told_and_blanks_no_page(site: Site, bare: str) -> None:
     for path in set(site.graphs.glob("*.json")) - set(site.graphs.glob("*.layout.json")):
         record = Record.from_json(path.read_text(encoding="utf-8"))
-        path.write_text(dataclasses.replace(record, schema=SCHEMA - 1).to_json(), encoding="utf-8")
+        path.write_text(older_json(record, SCHEMA - 1), encoding="utf-8")
     built = site.html("out", "-D", "fxgraph_mode=cached", python=bare, PATH="")
     assert built.errors.count(f"written in format {SCHEMA - 1}, today's is {SCHEMA} [fxgraph.cache]") == 2
     assert (site.folder / "out/html/index.html").read_text(encoding="utf-8").count("<svg") == 2
@@ -257,7 +258,7 @@ def as_of(site: Site, **versions: str) -> None:
     for path in set(site.graphs.glob("*.json")) - set(site.graphs.glob("*.layout.json")):
         record = Record.from_json(path.read_text(encoding="utf-8"))
         assert record.distributions.keys() >= versions.keys()
-        moved = dataclasses.replace(record, distributions={**record.distributions, **versions})
+        moved = structs.replace(record, distributions={**record.distributions, **versions})
         path.write_text(moved.to_json(), encoding="utf-8")
 
 

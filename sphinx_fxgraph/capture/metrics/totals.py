@@ -7,10 +7,10 @@ import math
 import operator
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from types import MappingProxyType
 
 import torch
+from msgspec.structs import replace
 from torch import fx, nn
 from torch.nn.parameter import is_lazy
 

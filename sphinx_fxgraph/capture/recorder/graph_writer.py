@@ -6,10 +6,10 @@ import contextlib
 import functools
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import torch
+from msgspec.structs import replace
 from torch import fx
 
 from sphinx_fxgraph.capture import pytree

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
+import msgspec
+from msgspec.structs import replace
 from torch import fx, nn
 
 from sphinx_fxgraph.capture import formatting
@@ -18,11 +21,12 @@ from sphinx_fxgraph.capture.subgraphs import structural_hash
 from sphinx_fxgraph.capture.subgraphs.call_tree import Scope, Tree, is_mark
 from sphinx_fxgraph.capture.subgraphs.labels import function_detail, module_detail
 from sphinx_fxgraph.capture.trace import Trace
+from sphinx_fxgraph.record.arguments import Argument, Value
 from sphinx_fxgraph.record.conventions import NOT_COUNTED
-from sphinx_fxgraph.record.model import Body, BodyInput, Node, TensorMeta, Value
+from sphinx_fxgraph.record.model import Body, BodyInput, Node, Op
 
-NameOf = Callable[[fx.Node], str]
-"""How a node is written in arguments."""
+ValueOf = Callable[[fx.Node], Value]
+"""The value that a node stands for in a scope."""
 
 
 @dataclass(frozen=True)
@@ -47,14 +51,15 @@ class _Writer:
     def __init__(self, model: nn.Module, tree: Tree, trace: Trace) -> None:
         self._model, self._tree, self._whole = model, tree, trace.error is None
         self._modules = {**dict(model.named_modules(remove_duplicate=False)), **trace.unregistered}
-        self._known: dict[Body, str] = {}
+        self._known: dict[bytes, tuple[str, Body]] = {}
+        """By what a body is in a file: there 1, 1.0 and true are three things."""
         self._alike: dict[object, str] = {}
         self._used: dict[str, str] = {}
 
     def write(self) -> Bodies:
         root = self._scope(self._tree.root)
         self._used[""] = root
-        drafts = {name: body for body, name in self._known.items()}
+        drafts = dict(self._known.values())
         names: dict[str, str] = {}
         taken: dict[str, int] = {}
 
@@ -89,7 +94,7 @@ class _Writer:
 
     def _write(self, scope: Scope, inner: Mapping[Scope, str]) -> str:
         """Write the body of a scope whose items have names."""
-        name_of = self._text(scope)
+        value_of = functools.partial(self._tree.value, scope=scope)
         nodes: list[Node] = []
         read: set[fx.Node] = set()
         for item in scope.items:
@@ -99,15 +104,15 @@ class _Writer:
                     read.add(attribute)
                     nodes.append(self._attribute(attribute, scope))
             if isinstance(item, Scope):
-                nodes.append(self._call(item, scope, inner[item], name_of))
+                nodes.append(self._call(item, scope, inner[item], value_of))
             elif not is_mark(item):
-                nodes.append(self._operator(item, scope, name_of))
+                nodes.append(self._operator(item, scope, value_of))
         outputs = tuple(self._tree.value(node, scope) for node in scope.outputs)
         if self._whole:
             nodes = _mark_dead(nodes, outputs)
         inputs = tuple(BodyInput(name, node.meta.get("outputs", ())) for node, name in scope.inputs.items())
         body = Body(scope.frame.type or formatting.dotted(type(self._model)), inputs, tuple(nodes), outputs)
-        return self._known.setdefault(body, f"#{len(self._known)}")
+        return self._known.setdefault(msgspec.msgpack.encode(body), (f"#{len(self._known)}", body))[0]
 
     def _name_inputs(self, scope: Scope) -> None:
         """What arrives by no parameter is called ``input``, ``input_1``."""
@@ -136,13 +141,13 @@ class _Writer:
 
     # -- one node
 
-    def _operator(self, node: fx.Node, scope: Scope, name_of: NameOf) -> Node:
-        args, kwargs = formatting.argument_text(node.args, formatting.given(node), name_of)
+    def _operator(self, node: fx.Node, scope: Scope, value_of: ValueOf) -> Node:
+        args, kwargs = _arguments(node.args, formatting.given(node), value_of)
         values = dict.fromkeys(self._tree.value(source, scope) for source in node.all_input_nodes)
         calls = node.op in ("call_function", "call_method")
         written = Node(
             name=scope.names[node],
-            op=node.op,
+            op=msgspec.convert(node.op, Op),
             target=node.target if isinstance(node.target, str) else formatting.function_name(node.target),
             kind=formatting.kind_of(formatting.short_name(node.target)) if calls else _KINDS.get(node.op, ""),
             detail=function_detail(node) if calls else "",
@@ -193,11 +198,11 @@ class _Writer:
         module = self._module(owner)
         return "parameter" if name in module._parameters else "buffer" if name in module._buffers else "constant"
 
-    def _call(self, call: Scope, scope: Scope, body: str, name_of: NameOf) -> Node:
+    def _call(self, call: Scope, scope: Scope, body: str, value_of: ValueOf) -> Node:
         """The node of a module call whose inside is a body."""
         module = self._module(call.path)
         noted = call.noted
-        args, kwargs = formatting.argument_text(noted.args, noted.kwargs, name_of) if noted else ("", "")
+        args, kwargs = _arguments(noted.args, noted.kwargs, value_of) if noted else ((), {})
         returned = noted.returned if noted else None
         return Node(
             name=scope.names[call],
@@ -212,21 +217,17 @@ class _Writer:
             inputs=tuple(self._tree.value(node, scope) for node in call.inputs),
             where=noted.where if noted else "",
             marks=noted.marks if noted else (),
-            result="" if returned is None or isinstance(returned, fx.Node) else formatting.text(returned, _result_text),
+            result="" if returned is None or isinstance(returned, fx.Node) else formatting.text(returned),
         )
 
-    def _text(self, scope: Scope) -> NameOf:
-        """How a node is written in the arguments of what stands in a scope."""
-        inputs = list(scope.inputs.values())
-        many = {scope.names[item] for item in scope.items if isinstance(item, Scope) and len(item.outputs) > 1}
 
-        def write(node: fx.Node) -> str:
-            value = self._tree.value(node, scope)
-            if not value.node:
-                return inputs[value.output]
-            return f"{value.node}[{value.output}]" if value.node in many else value.node
-
-        return write
+def _arguments(
+    args: tuple[Any, ...], kwargs: Mapping[str, Any], value_of: ValueOf
+) -> tuple[tuple[Argument, ...], dict[str, Argument]]:
+    return (
+        tuple(formatting.argument_of(arg, value_of) for arg in args),
+        {key: formatting.argument_of(arg, value_of) for key, arg in kwargs.items()},
+    )
 
 
 _KINDS = {"placeholder": "input", "output": "output"}
@@ -236,11 +237,6 @@ def _marks(node: fx.Node) -> tuple[str, ...]:
     marks: tuple[str, ...] = node.meta.get("marks", ())
     names = node.meta.get("uncounted")
     return (*marks, NOT_COUNTED + ", ".join(sorted(names))) if names else marks
-
-
-def _result_text(node: fx.Node) -> str:
-    tensors: tuple[TensorMeta, ...] = node.meta.get("outputs", ())
-    return node.meta.get("result") or (formatting.short_meta(tensors[0]) if tensors else "?")
 
 
 def _below(path: str, owner: str) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from sphinx_fxgraph.capture.formatting import short_meta
 from sphinx_fxgraph.capture.metrics.macs import Count

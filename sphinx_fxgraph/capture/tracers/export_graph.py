@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
+from msgspec import structs
 from torch import fx, nn
 
 from sphinx_fxgraph.capture.formatting import dotted, short_dtype, short_name, tensors_in, text
@@ -66,7 +67,7 @@ class Flat:
             if "outputs" in node.meta:
                 node.meta["sizes"] = node.meta["outputs"]
             node.meta["outputs"] = tuple(
-                dataclasses.replace(meta, shape=tuple(map(renamed.dim, meta.shape))) for meta in tensors_in(value)
+                structs.replace(meta, shape=tuple(map(renamed.dim, meta.shape))) for meta in tensors_in(value)
             )
             node.meta["result"] = "" if isinstance(value, torch.Tensor) else renamed.text(text(value))
 

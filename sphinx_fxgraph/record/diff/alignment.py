@@ -7,11 +7,12 @@ execution: first those that are alike in everything, then, in the gaps between t
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import astuple, replace
 from difflib import SequenceMatcher
 from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
 
 from sphinx_fxgraph.record.model import Body, Node, Record, TensorMeta, Value
 
@@ -67,9 +68,9 @@ class Alignment:
         if name not in known:
             body = record.bodies[name]
             inside = [self._content(record, node.body) if node.body else "" for node in body.nodes]
-            nodes = [astuple(replace(node, body="", where="")) for node in body.nodes]
-            text = json.dumps([body.type, body.inputs, body.outputs, nodes, inside], default=astuple)
-            known[name] = hashlib.sha256(text.encode()).hexdigest()
+            nodes = [replace(node, body="", where="") for node in body.nodes]
+            told = msgspec.msgpack.encode([body.type, body.inputs, body.outputs, nodes, inside])
+            known[name] = hashlib.sha256(told).hexdigest()
         return known[name]
 
 

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from sphinx_fxgraph.record.arguments import Text, Value, format_call, leaves
 from sphinx_fxgraph.record.conventions import macs_text
 from sphinx_fxgraph.record.diff.alignment import Alignment, Pair, results
 from sphinx_fxgraph.record.model import Body, Node, Record, join
@@ -147,8 +148,12 @@ class _Side:
 
     def call(self, names: Mapping[str, str]) -> str:
         """Its arguments, in the names of the other model."""
-        text = ", ".join(part for part in (self.node.args, self.node.kwargs) if part)
-        return re.sub(r"[\w.@]+", lambda word: names.get(word[0], word[0]), text)
+
+        def name(value: Value) -> str:
+            own = self.record.name(self.body, value)
+            return names.get(value.node, value.node) + own.removeprefix(value.node) if value.node else own
+
+        return format_call(self.node.args, self.node.kwargs, name)
 
 
 class Comparison:
@@ -267,7 +272,7 @@ def _change(old: _Side | None, new: _Side | None, names: tuple[_Names, _Names]) 
         (old.node.detail, new.node.detail) if old.node.kind == new.node.kind else ("", ""),
         _settings(old.node, new.node) if alike else ("", ""),
         (old.result, new.result),
-        (old.call(names[0]), new.call(names[1])) if alike else ("", ""),
+        _calls(old, new, names) if alike else ("", ""),
         (", ".join(old.node.marks), ", ".join(new.node.marks)),
         _attributes(old.node, new.node),
     ]
@@ -278,6 +283,15 @@ def _change(old: _Side | None, new: _Side | None, names: tuple[_Names, _Names]) 
     size = new.parameters - old.parameters if not new.node.body else 0  # what a module has inside is told there
     moved = old.path if old.path != new.path and new.node.op == "call_module" else ""
     return Change("changed", new.path, new.node.kind, before, after, size, old_path=moved)
+
+
+def _calls(old: _Side, new: _Side, names: tuple[_Names, _Names]) -> tuple[str, str]:
+    """Return the arguments of both. Those that a record of an earlier schema has as text cannot be compared."""
+    if old.record.schema != new.record.schema:
+        arguments = (*old.node.args, *old.node.kwargs.values(), *new.node.args, *new.node.kwargs.values())
+        if any(isinstance(leaf, Text) for argument in arguments for leaf in leaves(argument)):
+            return "", ""
+    return old.call(names[0]), new.call(names[1])
 
 
 def _attributes(old: Node, new: Node) -> tuple[str, str]:

@@ -6,8 +6,11 @@ What comes out is a record, so that whatever draws a record draws a difference t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from msgspec.structs import replace
+
+from sphinx_fxgraph.record.arguments import values_in
 from sphinx_fxgraph.record.diff.alignment import Pair
 from sphinx_fxgraph.record.diff.changes import Bodies, Comparison, inside, names_of_gone
 from sphinx_fxgraph.record.model import Body, BodyInput, Node, Record, Value
@@ -92,8 +95,10 @@ class _Nodes:
             old, new = pair
             if new is None:
                 assert old is not None, "a node of one model at least"
-                inputs = tuple(map(self.value, old.inputs))
-                yield self._alone(replace(old, name=self.names[old.name], inputs=inputs), "removed")
+                renamed = {
+                    value: self.value(value) for value in (*old.inputs, *values_in(old.args, old.kwargs.values()))
+                }
+                yield self._alone(replace(old.rewired(renamed), name=self.names[old.name]), "removed")
             elif old is None:
                 yield self._alone(new, "added")
             elif inner := inside(pair):

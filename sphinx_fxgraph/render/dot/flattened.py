@@ -7,9 +7,12 @@ the paths of the operators they come from.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
+from msgspec.structs import replace
+
+from sphinx_fxgraph.record.arguments import format_call
 from sphinx_fxgraph.record.model import Body, Node, Record, Value, join
 
 
@@ -28,7 +31,9 @@ class Operator:
     Attributes:
         number: its place in the order of execution, from 1.
         path: unique in the model.
-        node: with the arguments and the target in names of the whole model.
+        node: with the target from the root of the model.
+        args: the positional arguments as text, values by the paths of the operators they come from.
+        kwargs: the keyword arguments likewise.
         frames: the module calls it stands in, the outermost first.
         sources: the operators whose results it takes, each once.
     """
@@ -36,6 +41,8 @@ class Operator:
     number: int
     path: str
     node: Node
+    args: str
+    kwargs: str
     frames: tuple[Frame, ...]
     sources: tuple[Operator, ...]
 
@@ -54,6 +61,10 @@ def _run(
     """One run of a body with what it is given; returns where its outputs come from."""
     path = frames[-1].path if frames else ""
     made = {Value("", number): operator for number, operator in enumerate(given)}
+
+    def name(value: Value) -> str:
+        return made[value].path if value in made else record.name(body, value)
+
     for node in body.nodes:
         sources = [made[value] for value in node.inputs]
         if node.body:
@@ -61,12 +72,10 @@ def _run(
             results = _run(record, record.bodies[node.body], inner, sources, operators)
             made |= {Value(node.name, number): operator for number, operator in enumerate(results)}
         else:
-            names = {_local_name(record, body, value): made[value].path for value in node.inputs}
-            whole = replace(
-                node, target=_target(node, path), args=_renamed(node.args, names), kwargs=_renamed(node.kwargs, names)
-            )
+            texts = format_call(node.args, {}, name), format_call((), node.kwargs, name)
+            whole = replace(node, target=_target(node, path))
             once = tuple({source.number: source for source in sources}.values())
-            operators.append(Operator(len(operators) + 1, join(path, node.name), whole, frames, once))
+            operators.append(Operator(len(operators) + 1, join(path, node.name), whole, *texts, frames, once))
             made[Value(node.name)] = operators[-1]
     return [made[value] for value in body.outputs]
 
@@ -76,33 +85,6 @@ def _target(node: Node, path: str) -> str:
     if node.op not in ("call_module", "get_attr") or not node.target:
         return node.target
     return node.target[1:] if node.target.startswith("/") else join(re.sub(r"@\d+(?=\.|$)", "", path), node.target)
-
-
-def _local_name(record: Record, body: Body, value: Value) -> str:
-    """What the arguments in a body call a value."""
-    if not value.node:
-        return body.inputs[value.output].name
-    inner = body.by_name[value.node].body
-    return f"{value.node}[{value.output}]" if inner and len(record.bodies[inner].outputs) > 1 else value.node
-
-
-def _renamed(text: str, names: Mapping[str, str]) -> str:
-    """Arguments with other names; what is quoted and the names of keywords stay."""
-    if not text or all(name == path for name, path in names.items()):
-        return text
-    longest_first = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
-    pattern = rf"""('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")|(?<![\w.@])({longest_first})(?![\w.@=])"""
-    numbers: set[str] = set()
-
-    def other(match: re.Match[str]) -> str:
-        quoted, name = match.groups()
-        if quoted or name in numbers:
-            return match[0]
-        if name.isdigit():  # a module of a Sequential; further on the same digits are a number
-            numbers.add(name)
-        return names[name]
-
-    return re.sub(pattern, other, text)
 
 
 def frames_of(operators: Sequence[Operator], depth: int) -> Iterator[tuple[Frame | None, list[Operator]]]:

@@ -80,7 +80,7 @@ def _inside(operators: Sequence[Operator], depth: int, numbers: Iterator[int]) -
 def _label(operator: Operator) -> str:
     rows = "".join(
         f'<TR><TD ALIGN="LEFT" VALIGN="TOP">{name}</TD><TD ALIGN="LEFT" BALIGN="LEFT">{_wrapped(value)}</TD></TR>'
-        for name, value in _rows(operator.node)
+        for name, value in _rows(operator)
         if value
     )
     hue = category(operator.node)
@@ -91,10 +91,11 @@ def _label(operator: Operator) -> str:
     )
 
 
-def _rows(node: Node) -> Iterator[tuple[str, str]]:
+def _rows(operator: Operator) -> Iterator[tuple[str, str]]:
+    node = operator.node
     yield "target", node.target
-    yield "args", node.args
-    yield "kwargs", node.kwargs
+    yield "args", operator.args
+    yield "kwargs", operator.kwargs
     yield "result", result(node)
     yield "note", ", ".join([*["in place"] * node.inplace, *node.marks])
 

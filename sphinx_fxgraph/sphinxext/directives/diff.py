@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from docutils import nodes
 
 from sphinx_fxgraph.errors import SpecError
-from sphinx_fxgraph.record.header import Failure
+from sphinx_fxgraph.record.header import Failure, Stage
 from sphinx_fxgraph.sphinxext import expectations, messages
 from sphinx_fxgraph.sphinxext.directives.graph import VIEW, FxgraphDirective, defaults, spec_of
 from sphinx_fxgraph.sphinxext.domain import DiffUse, ModelUse, fx_domain
@@ -49,7 +49,7 @@ class FxgraphDiffDirective(FxgraphDirective):
             before = self._outside(against) or spec_of(against, "", given)
             comparison = Comparison(before, spec_of(target, "", options))
         except SpecError as error:
-            subtype = "input" if str(error).startswith("inputs") else "option"
+            subtype: Stage = "input" if str(error).startswith("inputs") else "option"
             self._wrong(str(error), subtype)
             block = messages.block(Failure(subtype, "", str(error)))
             return [nodes.paragraph("", "", nodes.literal(target, target)), block]

@@ -12,7 +12,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from sphinx_fxgraph.errors import SpecError
 from sphinx_fxgraph.options import CaptureOptions, FigureOptions, ViewOptions, declared, read_options
-from sphinx_fxgraph.record.header import Failure
+from sphinx_fxgraph.record.header import Failure, Stage
 from sphinx_fxgraph.spec.parser import parse_inputs
 from sphinx_fxgraph.spec.spec import GraphSpec, names_set
 from sphinx_fxgraph.sphinxext import expectations, messages
@@ -89,7 +89,7 @@ class FxgraphDirective(SphinxDirective):
             options = defaults(self.config, target) | self.options
             spec = spec_of(target, code, options)
         except SpecError as error:
-            subtype = "input" if str(error).startswith("inputs") else "option"
+            subtype: Stage = "input" if str(error).startswith("inputs") else "option"
             self._wrong(str(error), subtype)
             message = Failure(subtype, "", str(error))
             return [nodes.paragraph("", "", nodes.literal(target, target)), messages.block(message)]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING
 
 from docutils import nodes
+from msgspec import structs
 from sphinx import addnodes
 
 from sphinx_fxgraph.options import COLUMNS
@@ -117,7 +117,7 @@ def _behind(run: Run, behind: fxgraph_tables) -> list[nodes.Node]:
     if record.failure:
         told.append(messages.block(record.failure))
         if record.root:  # a partial graph does not show the modules that were not reached
-            told += _outline(dataclasses.replace(record, root="", bodies={}))
+            told += _outline(structs.replace(record, root="", bodies={}))
     columns = COLUMNS if behind["table"] is None else behind["table"]
     compared = run.compared.get(behind["spec"])
     rows = stages.stages(record) if behind["stages"] and not compared else []

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from sphinx_fxgraph.record.arguments import Value, values_in
+
 if TYPE_CHECKING:
-    from sphinx_fxgraph.record.model import Body, Record, Value
+    from sphinx_fxgraph.record.model import Body, Record
 
 _MOST_OPERATORS = 10_000_000
 """More than any model has: a hostile file of nested bodies must not keep a reader busy for ever."""
@@ -40,6 +42,7 @@ def _size(name: str, bodies: Mapping[str, Body], sizes: dict[str, tuple[int, int
     known = {"": len(body.inputs)}
     for node in body.nodes:
         _check_values(name, node.inputs, known)
+        _check_values(name, values_in(node.args, node.kwargs.values()), known)
         if node.name in known:
             raise ValueError(f"{name}: two nodes are called {node.name!r}")
         if node.body and node.body not in bodies:
@@ -57,4 +60,4 @@ def _size(name: str, bodies: Mapping[str, Body], sizes: dict[str, tuple[int, int
 def _check_values(name: str, values: tuple[Value, ...], known: Mapping[str, int]) -> None:
     for value in values:
         if not 0 <= value.output < known.get(value.node, 0):
-            raise ValueError(f"{name}: no such value {tuple(value)!r}")
+            raise ValueError(f"{name}: no such value {(value.node, value.output)!r}")
