@@ -67,9 +67,9 @@ def calls(shown: Shown, outer: Call) -> Iterator[Call]:
         if node.kind in WRAPPERS:  # what they hold is their kind
             kind = (node.type, tuple(dict.fromkeys(each.kind for each in inside)))
         if node.op == GROUP:  # the members of a run are as deep as the run, those of a stretch one level deeper
-            yield Call(key, outer.path, outer.depth + bool(node.target), node.body, node.op == GROUP, block, kind)
+            yield Call(key, outer.path, outer.depth + bool(node.target), node.body, True, block, kind)
         else:
-            yield Call(key, join(outer.path, node.name), outer.depth + 1, node.body, node.op == GROUP, block, kind)
+            yield Call(key, join(outer.path, node.name), outer.depth + 1, node.body, False, block, kind)
 
 
 def root_call(shown: Shown) -> Call:
