@@ -231,7 +231,8 @@ def capture_model(
     with unwatched():
         record = cleaned(record)
     if record.failure:
-        return Captured(structs.replace(record, failure=structs.replace(record.failure, node=_failed_node(record))), raised)
+        failure = structs.replace(record.failure, node=_failed_node(record))
+        return Captured(structs.replace(record, failure=failure), raised)
     return Captured(record)
 
 

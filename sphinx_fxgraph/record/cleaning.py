@@ -7,7 +7,6 @@ traced before, and values of tensors.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import os
 import re
@@ -17,8 +16,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
-from sphinx_fxgraph.record.model import Body, Record, TensorMeta
+from sphinx_fxgraph.record.model import Body, Record, TensorMeta, Value
 
 _AS_IS = frozenset({"spec", "schema", "made_by", "sources", "distributions", "modules", "ties", "totals", "root"})
 """Fields of a record that hold no text of other people's code, and what the author of a page has written."""
@@ -37,12 +37,8 @@ def cleaned(record: Record) -> Record:
     def clean(text: str) -> str:
         return _SYMBOL.sub(lambda found: symbols.get(found[0], found[0]), clean_text(text, roots))
 
-    changed = {
-        field.name: _clean(getattr(record, field.name), clean)
-        for field in dataclasses.fields(record)
-        if field.name not in _AS_IS
-    }
-    return dataclasses.replace(record, **changed)
+    names = [name for name in record.__struct_fields__ if name not in _AS_IS]
+    return replace(record, **{name: _clean(getattr(record, name), clean) for name in names})
 
 
 def clean_text(text: str, roots: Sequence[str] | None = None) -> str:
@@ -156,20 +152,15 @@ def _clean(value: Any, clean: Callable[[str], str]) -> Any:
         return clean(value)
     if isinstance(value, TensorMeta):
         shape = tuple(clean(dim) if isinstance(dim, str) else dim for dim in value.shape)
-        return value if shape == value.shape else dataclasses.replace(value, shape=shape)
+        return value if shape == value.shape else replace(value, shape=shape)
     if isinstance(value, Mapping):
         return {key: _clean(item, clean) for key, item in value.items()}
     if isinstance(value, tuple | list):
-        if hasattr(value, "_fields"):  # a reference
-            return value
         items = [_clean(item, clean) for item in value]
         return value if all(map(_is, items, value)) else type(value)(items)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        changed = _changed(value, [field.name for field in dataclasses.fields(value)], clean)
-        return dataclasses.replace(value, **changed) if changed else value
-    if isinstance(value, msgspec.Struct) and "node" not in value.__struct_fields__:
+    if isinstance(value, msgspec.Struct) and not isinstance(value, Value):
         changed = _changed(value, value.__struct_fields__, clean)
-        return msgspec.structs.replace(value, **changed) if changed else value
+        return replace(value, **changed) if changed else value
     return value
 
 
