@@ -361,6 +361,12 @@ class ViewOptions(_Options):
         "Draws each kind of block once beside the overview, at most four: ``auto`` on paper, and on pages where all of "
         "it fits into one and a half windows; ``yes`` also where it takes more width; ``no`` never.",
     )
+    layout: str = _option(
+        "auto",
+        Choice(("auto", "column", "u")),
+        "``u`` draws a model whose skips nest, such as a U-Net, down at the left and up at the right, with the skips "
+        "across; ``auto`` does so from three such skips on; ``column`` never.",
+    )
     direction: str = _option("TB", Choice(("TB", "LR")), "``TB`` draws from top to bottom, ``LR`` from left to right.")
     dims: tuple[tuple[str, ...], ...] = _option(
         (),

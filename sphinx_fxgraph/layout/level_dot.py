@@ -52,7 +52,7 @@ def digest(dot: str) -> str:
 
 def _lines(level: Level, extents: Sequence[Extent], notes: Sequence[tuple[float, float]]) -> Iterator[str]:
     yield "digraph {"
-    yield "graph [rankdir=TB nodesep=0.12 ranksep=0.22]"
+    yield f"graph [rankdir=TB nodesep={0.5 if level.pairs else 0.12} ranksep=0.22]"
     yield 'node [shape=box fixedsize=true label=""]'
     yield "edge [arrowhead=none]"
     for index, extent in enumerate(extents):
@@ -65,6 +65,9 @@ def _lines(level: Level, extents: Sequence[Extent], notes: Sequence[tuple[float,
         if count:
             ends = " ".join(f"{letter}{k} [width={_PIN / 72:.4f} height=0.01]" for k in range(count))
             yield f"{{rank={rank} {ends}}}"
+    for one, other in level.pairs:
+        yield f"{{rank=same n{one} n{other}}}"
+    upward = set(level.upward)
     left_out = _dense_skips(level)
     for index, (edge, (width, height)) in enumerate(zip(level.edges, notes, strict=True)):
         if index in left_out:
@@ -72,7 +75,11 @@ def _lines(level: Level, extents: Sequence[Extent], notes: Sequence[tuple[float,
         weight = SPINE_WEIGHT if edge.spine else 1
         note = f" label=<{_TABLE}<TR>{_cell(round(width), round(height))}</TR></TABLE>>" if width else ""
         tail, head = _end(edge.tail, extents, "i", "o", "s"), _end(edge.head, extents, "o", "i", "n")
-        yield f"{tail} -> {head} [id={index} weight={weight}{note}]"
+        if edge.head.box in upward and edge.tail.box in upward:  # the engine draws it downwards
+            yield f"{head} -> {tail} [id={index} weight={weight}{note}]"
+        else:
+            side = " constraint=false" if edge.head.box in upward or edge.tail.box in upward else ""
+            yield f"{tail} -> {head} [id={index} weight={weight}{note}{side}]"
     yield "}"
 
 
@@ -84,7 +91,7 @@ def _dense_skips(level: Level) -> set[int]:
     column = {port.box for edge in level.spine() for port in (edge.tail, edge.head)}
     skips = {index for index, edge in enumerate(level.edges) if not edge.spine}
     inside = all({level.edges[index].tail.box, level.edges[index].head.box} <= column for index in skips)
-    return skips if inside and len(skips) > _SKIPS_PER_BOX * len(column) else set()
+    return skips if inside and not level.pairs and len(skips) > _SKIPS_PER_BOX * len(column) else set()
 
 
 def _end(port: Port, extents: Sequence[Extent], boundary: str, letter: str, side: str) -> str:

@@ -55,7 +55,7 @@ def place(
         found: the engine's coordinates.
         pads: between the frame and what is in it.
     """
-    if _leans_left(level, extents, found):
+    if _leans_left(level, extents, found) or _turns_left(level, found):
         found = _mirrored(found)
     places: dict[str, Point] = {name: (x, y) for name, (x, y) in found["nodes"].items()}
     positions = Positions(
@@ -63,6 +63,7 @@ def place(
         [places[f"i{k}"][0] for k in range(level.inputs)],
         [places[f"o{k}"][0] for k in range(level.outputs)],
         extents,
+        upward=frozenset(level.upward),
     )
     positions.straighten(level)
     router = Router(level, positions, found, notes)
@@ -98,6 +99,11 @@ def _leans_left(level: Level, extents: Sequence[Extent], found: Coordinates) -> 
     if not level.inputs or any(extent.inputs is not None for extent in extents):
         return False
     return bool(found["nodes"][f"i{level.main_input}"][0] > found["size"][0] / 2 + 1)
+
+
+def _turns_left(level: Level, found: Coordinates) -> bool:
+    """Return whether the way up of a U is left of the way down."""
+    return any(found["nodes"][f"n{one}"][0] > found["nodes"][f"n{other}"][0] for one, other in level.pairs)
 
 
 def _mirrored(found: Coordinates) -> Coordinates:

@@ -57,7 +57,13 @@ class Positions:
         return x + _offset(extent, extent.inputs or (), port.number), y + along if self.is_upward(port) else y - along
 
     def straighten(self, level: Level) -> None:
-        """Move the boxes of the main path sideways by the little that the engine's rounding left them off the line."""
+        """Move the boxes of the main path sideways by the little that the engine's rounding left them off the line.
+
+        The way up of a U becomes one column.
+        """
+        column = max((self.boxes[box][0] for box in level.upward), default=0.0)
+        for box in level.upward:
+            self.boxes[box] = column, self.boxes[box][1]
         for edge in level.spine():
             line, (x, _) = self.tail(edge.tail)[0], self.head(edge.head)
             if abs(line - x) > _SNAP:

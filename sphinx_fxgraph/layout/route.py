@@ -91,6 +91,8 @@ class _Path:
     across: list[float]
     turns: list[int]
     shared: dict[int, _Turn] = field(default_factory=dict)
+    across_only: bool = False
+    """Whether it runs from the side of a box to the side of another one."""
     bottom: float = 0.0
     """Where its last vertical part but one ends, along the flow."""
 
@@ -223,6 +225,8 @@ class Router:
         start, end = self.positions.tail(edge.tail)[0], self.positions.head(edge.head)[0]
         (first, last), head_row = self._gaps(edge), self._row(edge.head, head=True)
         down = first <= last
+        if path := self._across(edge, start, end, head_row):
+            return path
         x_at = _sampler(flat)
         pieces: list[tuple[list[int], float, float]] = []
         for row in range(first + 1, last + 1) if down else range(first, last, -1):
@@ -246,6 +250,25 @@ class Router:
         path.turns.append(2 * head_row if side else 2 * last + 1)
         path.across.append(end)
         return path
+
+    def _across(self, edge: Edge, start: float, end: float, head_row: int) -> _Path | None:
+        """Return the path of an edge from the way down of a U to its way up, which leaves its tail at a side.
+
+        It goes across to the side of a box in the same row, or across and up to the lower end of a box.
+        """
+        tail, head, positions = edge.tail, edge.head, self.positions
+        if BOUNDARY in (tail.box, head.box) or positions.is_upward(tail) or not positions.is_upward(head):
+            return None
+        if positions.is_open(tail) or positions.is_open(head):
+            return None
+        row, low = self.row[tail.box], positions.rectangle(tail.box).right
+        high = positions.rectangle(head.box).left if row == head_row else end
+        others = [self._block(item) for item in self.rows[row] if item not in (tail.box, head.box)]
+        if row < head_row or low + _ARROW > high or any(left < high and low < right for left, right in others):
+            return None
+        if row == head_row:
+            return _Path(edge, [start, end], [2 * row], across_only=True)
+        return _Path(edge, [start, end, end], [2 * row, 2 * head_row + 1]) if row == head_row + 1 else None
 
     def _side_entry(
         self,
@@ -398,7 +421,16 @@ class Router:
         edge, positions = path.edge, self.positions
         end, bottom = positions.head(edge.head)
         corners: list[Point] = [(path.across[0], positions.tail(edge.tail)[1])]
+        leaves_side = path.turns[0] % 2 == 0 and (path.across_only or len(path.turns) > 1)
+        if leaves_side:
+            tail, head = positions.rectangle(edge.tail.box), positions.rectangle(edge.head.box)
+            corners = [(tail.right, tail.middle[1])]
+            if path.across_only:
+                return _styled(edge, [*corners, (head.left, head.middle[1])], positions)
+            corners.append((end, tail.middle[1]))
         for place, (gap, before, after) in enumerate(zip(path.turns, path.across, path.across[1:], strict=False)):
+            if leaves_side and place == 0:
+                continue
             if gap % 2 == 0:  # it enters its head at a side
                 box = positions.rectangle(edge.head.box)
                 y = path.bottom = box.middle[1]

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from sphinx_fxgraph.view import labels
+from sphinx_fxgraph.view import labels, shapes
 from sphinx_fxgraph.view.level import BOUNDARY, Box, Level
 
 _BETWEEN_RANKS, _AT_INPUTS, _AT_OUTPUTS = 19.0, 12.0, 8.0
-_BETWEEN_BOXES = 15.0
+_BETWEEN_BOXES, _BETWEEN_WAYS = 15.0, 40.0
 _TITLE, _SECOND_LINE, _BELOW, _BESIDE = 24.0, 14.0, 2.0, 12.0
 """Of a frame: height of its title, of the second line of a run, below and beside what is in it."""
 MOST_CENTRED = 400.0
@@ -109,24 +109,27 @@ class Estimator:
 
     def _measured(self, level: Level) -> Size:
         sizes = [self._box(box) for box in level.boxes]
-        ranks = _ranks(level)
+        downward = _ranks(level)
+        ranks = shapes.ranks(level, downward)
         spine = {port.box for edge in level.spine() for port in (edge.tail, edge.head)} - {BOUNDARY}
-        heights: dict[int, float] = defaultdict(float)
-        beside: dict[int, float] = defaultdict(float)
+        heights: dict[float, float] = defaultdict(float)
+        beside: dict[float, float] = defaultdict(float)
         left = max((sizes[box].line for box in spine), default=0.0)
-        right: dict[int, float] = defaultdict(float)
+        right: dict[float, float] = defaultdict(float)
         for box, rank in enumerate(ranks):
             heights[rank] = max(heights[rank], sizes[box].height)
-            if box in spine:
+            if box in level.upward:
+                beside[rank] += sizes[box].width + _BETWEEN_WAYS
+            elif box in spine:
                 right[rank] = max(right[rank], sizes[box].width - sizes[box].line)
             else:
                 beside[rank] += sizes[box].width + _BETWEEN_BOXES
         for edge in level.edges:
             if edge.tensors and edge.head.box != BOUNDARY:
                 beside[ranks[edge.head.box]] += labels.edge_text_size(edge)[0]
-            if not edge.spine:
-                first = -1 if edge.tail.box == BOUNDARY else ranks[edge.tail.box]
-                last = len(heights) if edge.head.box == BOUNDARY else ranks[edge.head.box]
+            if not edge.spine and not level.pairs:
+                first = -1 if edge.tail.box == BOUNDARY else downward[edge.tail.box]
+                last = len(heights) if edge.head.box == BOUNDARY else downward[edge.head.box]
                 for rank in range(first + 1, last):
                     beside[rank] += _LANE
         across = max((right[rank] + beside[rank] for rank in heights), default=0.0)

@@ -94,6 +94,10 @@ class Level:
     """The end at which each output of the body leaves."""
     main_input: int = 0
     main_output: int = 0
+    pairs: tuple[tuple[int, int], ...] = ()
+    """The boxes side by side where the level is drawn as a U: the ends of each skip, the outermost first."""
+    upward: tuple[int, ...] = ()
+    """The boxes of the main path that data goes up through, in the order of execution."""
 
     @property
     def inputs(self) -> int:

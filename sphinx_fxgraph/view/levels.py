@@ -32,6 +32,7 @@ from sphinx_fxgraph.view.expansion import Key, Trials
 from sphinx_fxgraph.view.level import BOUNDARY, Box, Edge, Level, Port
 from sphinx_fxgraph.view.main_path import with_spine
 from sphinx_fxgraph.view.panels import Panel
+from sphinx_fxgraph.view.shapes import with_shape
 from sphinx_fxgraph.view.sharing import Sharing
 from sphinx_fxgraph.view.simplified import GROUP, ROWS, Shown
 
@@ -189,7 +190,7 @@ class _Picture:
 
 def _folded(record: Record, look: ViewOptions) -> Shown:
     """Return the record without what leads to no result, its runs of equal siblings folded."""
-    shown = dead_ends.prune(Shown(record), look.nontensor)
+    shown = dead_ends.prune(Shown(record, layout=look.layout), look.nontensor)
     shown = nontensor.simplify(shown, look.nontensor)
     if look.fold == "off":
         return shown
@@ -283,7 +284,7 @@ class _Builder:
             outputs=max(outs, default=-1) + 1,
         )
         late = [max(ages[k] for k, pin in enumerate(pins) if pin == p) for p in range(level.inputs)]
-        return side_inputs.chips(with_spine(level, late))
+        return with_shape(side_inputs.chips(with_spine(level, late)), self.shown.layout)
 
     def _box(self, body: Body, name: str, node: Node, inner: Level | None) -> Box:
         if node.op == ROWS:

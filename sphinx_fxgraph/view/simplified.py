@@ -58,6 +58,8 @@ class Shown:
     """Of the nodes of opcode `GROUP` that stand for the blocks of a stage."""
     hidden: int = 0
     """How many operators lead to no result and are left out, counted as often as they run."""
+    layout: str = "auto"
+    """How its levels are arranged, the option of this name."""
 
 
 def times_run(record: Record, counts: Mapping[str, int]) -> int:

@@ -126,3 +126,30 @@ def test_no_label_is_wider_than_its_box(jobs: list[compose.Job], browser: Browse
 
     for by_font in overflowing(browser, map(page_svg, jobs)):
         assert by_font == {"DejaVu": [], "Liberation": []}
+
+
+def u_net(depth: int) -> Record:
+    """A model that goes down and up again, with a skip on each level."""
+    meta = (TensorMeta((1, 8, 16, 16), "f32"),)
+    nodes = [Node("x", "placeholder", "input", "input", outputs=meta)]
+    for number in range(depth):
+        nodes.append(
+            Node(f"down{number}", "call_function", "down", "down", inputs=(Value(nodes[-1].name),), outputs=meta)
+        )
+    for number in reversed(range(depth - 1)):
+        taken = (Value(nodes[-1].name), Value(f"down{number}"))
+        nodes.append(Node(f"up{number}", "call_function", "up", "up", inputs=taken, outputs=meta))
+    nodes.append(Node("output", "output", "output", "output", inputs=(Value(nodes[-1].name),), outputs=meta))
+    return Record({}, "symbolic", "Net", {"Net": Body("Net", (), tuple(nodes), ())})
+
+
+@pytest.mark.parametrize(("depth", "layout", "is_u"), [(5, "auto", True), (3, "auto", False), (5, "column", False)])
+def test_skips_that_nest_stand_side_by_side(depth: int, layout: str, *, is_u: bool) -> None:
+    job = compose.Job(u_net(depth), ViewOptions(layout=layout, rows="off"))
+    assert compose.lay_out([job], find_engine()) == []
+    places = {box.path: (box.x, box.y) for box in compose.scene(job).boxes}
+    for number in range(depth - 1):
+        (left, top), (right, other_top) = places[f"down{number}"], places[f"up{number}"]
+        assert (abs(top - other_top) < 1 and left < right) == is_u
+    found, _ = faults(page_svg(job))
+    assert found == Faults()
