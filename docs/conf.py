@@ -36,6 +36,9 @@ nitpick_ignore_regex = [
 html_theme = "furo"
 html_title = "sphinx-fxgraph"
 
+fxgraph_autodoc = {
+    "zoo.recurrent.*": {"inputs": "f32[2, 3, 8]", "table": "none"},
+}
 fxgraph_zoo = {
     "resnets": {
         "folder": "usage/zoo",

@@ -35,7 +35,11 @@ class fxgraph(addnodes.translatable, nodes.General, nodes.Element):  # noqa: N80
         return [self["rawalt"]] if self.get("rawalt") else []
 
 
-class fxgraph_tables(nodes.General, nodes.Element):  # noqa: N801
+class fxgraph_facts(nodes.Invisible, nodes.TextElement):  # noqa: N801
+    """The facts line in HTML. As the tables it is invisible to extensions that sum a page up, such as opengraph."""
+
+
+class fxgraph_tables(nodes.Invisible, nodes.Element):  # noqa: N801
     """What is told behind the figure: a failure, the stages, the node table.
 
     Attributes: ``spec`` (id), ``look`` (options), ``figure`` (id), ``table`` (columns), ``title``, ``stages``.
@@ -69,6 +73,7 @@ def lazy(name: str) -> Callable[..., Any]:
 
 _WRITERS: dict[type[nodes.Element], tuple[str, str]] = {
     fxgraph: ("writers.html.visit_fxgraph", ""),
+    fxgraph_facts: ("writers.html_tables.visit_facts", "writers.html_tables.depart_facts"),
     fxgraph_tables: ("writers.html_tables.visit_tables", "writers.html_tables.depart_tables"),
     fxgraph_rows: ("writers.html_tables.visit_rows", "writers.html_tables.depart_rows"),
     fxgraph_nodes: ("writers.html_tables.visit_nodes", ""),

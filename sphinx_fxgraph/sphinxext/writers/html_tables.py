@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from docutils import nodes
 
 from sphinx_fxgraph.sphinxext.domain import fx_domain
-from sphinx_fxgraph.sphinxext.nodes import fxgraph_nodes, fxgraph_rows, fxgraph_tables
+from sphinx_fxgraph.sphinxext.nodes import fxgraph_facts, fxgraph_nodes, fxgraph_rows, fxgraph_tables
 from sphinx_fxgraph.sphinxext.writers.html_data import PageData
 from sphinx_fxgraph.tables.html import node_table
 from sphinx_fxgraph.text.escape import xml
@@ -21,6 +21,16 @@ if TYPE_CHECKING:
 
 _OPEN_ROWS = 30
 """A table of no more rows than this is open when the page loads."""
+
+
+def visit_facts(writer: HTML5Translator, node: fxgraph_facts) -> None:
+    """Begin the facts line."""
+    writer.body.append(writer.starttag(node, "p", ""))
+
+
+def depart_facts(writer: HTML5Translator, node: fxgraph_facts) -> None:  # noqa: ARG001 - a visitor
+    """End it."""
+    writer.body.append("</p>\n")
 
 
 def visit_tables(writer: HTML5Translator, node: fxgraph_tables) -> None:

@@ -23,7 +23,8 @@ def container(node: nodes.Node, format: str) -> nodes.Element | None:  # noqa: A
     found: nodes.Element | None = None
     around: nodes.Element | None = node.parent
     while around is not None:
-        if isinstance(around, kinds) or (isinstance(around, nodes.table) and found is not None):
+        becomes_cell = type(around).__name__ == "Need"  # sphinx-needs makes tables of them later
+        if isinstance(around, kinds) or becomes_cell or (isinstance(around, nodes.table) and found is not None):
             found = around
         around = around.parent
     return found

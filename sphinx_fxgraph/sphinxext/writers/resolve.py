@@ -13,7 +13,7 @@ from sphinx_fxgraph.record.model import Record, join
 from sphinx_fxgraph.render import summary
 from sphinx_fxgraph.sphinxext import messages
 from sphinx_fxgraph.sphinxext.domain import fx_domain
-from sphinx_fxgraph.sphinxext.nodes import fxgraph, fxgraph_rows, fxgraph_tables
+from sphinx_fxgraph.sphinxext.nodes import fxgraph, fxgraph_facts, fxgraph_rows, fxgraph_tables
 from sphinx_fxgraph.sphinxext.state import Run, look_of
 from sphinx_fxgraph.sphinxext.writers import nested, static_image, tables
 from sphinx_fxgraph.tables import stages
@@ -86,7 +86,8 @@ def _fill_figure(env: BuildEnvironment, place: fxgraph) -> None:
     shown = named(record, place["look"].get("dims", ()))
     left_out = sum(job.left_out for job in run.jobs(place["spec"], look_of(place["look"]))) if drawn else 0
     told = compared.facts if compared else " · ".join(summary.facts(shown, run.config.units, left_out))
-    facts = nodes.paragraph("", told, classes=["fxg-facts"])
+    kind_of_line: type[nodes.TextElement] = fxgraph_facts if _is_html(run) else nodes.paragraph
+    facts = kind_of_line("", told, classes=["fxg-facts"])
     if drawn and _is_html(run) and getattr(run.builder, "download_support", False):
         dot = run.dot_name(place["spec"])
         for kind in ("dot", "json"):
