@@ -84,6 +84,10 @@ export class Modules {
       group.setAttribute("tabindex", "0");
       group.setAttribute("role", "button");
       group.setAttribute("aria-expanded", "false");
+      for (const link of all(group, ".fxg-see[href]")) {
+        link.dataset.to = link.getAttribute("href") || ""; // a button has no links inside
+        link.removeAttribute("href");
+      }
     }
   }
 

@@ -148,11 +148,19 @@ export class Viewer {
   async reveal(to) {
     uncover(this.graph);
     const group = await this.modules.reveal(to);
+    this.target(group);
+    return group;
+  }
+
+  /**
+   * Show a part of the drawing, and mark it.
+   * @param {Element | null} group
+   */
+  target(group) {
     for (const each of all(this.view, ".fxg-target")) each.classList.remove("fxg-target");
-    if (!group) return null;
+    if (!group) return;
     group.classList.add("fxg-target");
     this.mover.show(group);
-    return group;
   }
 
   /**
@@ -222,7 +230,7 @@ export class Viewer {
       const { target } = event;
       if (mover.dragged || !(target instanceof Element) || event.detail > 1) return;
       const link = target.closest("a");
-      if (link && (event.ctrlKey || event.metaKey || event.shiftKey || link.getAttribute("href")?.includes("--"))) return; // letters of panels
+      if (link && (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey)) return;
       event.preventDefault();
       void this.act(target, false);
     });
@@ -258,6 +266,12 @@ export class Viewer {
    * @param {boolean} byKey
    */
   async act(target, byKey) {
+    const letter = /** @type {HTMLElement | null} */ (target.closest(".fxg-see, .fxg-panel > a"));
+    const other = letter && document.getElementById((letter.dataset.to || letter.getAttribute("href") || "").slice(1));
+    if (other) {
+      this.target(other.closest("g") || other);
+      return;
+    }
     const group = target.closest(NODES);
     if (!group) return;
     const at = path(group);
