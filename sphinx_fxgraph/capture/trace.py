@@ -15,6 +15,14 @@ Every node carries in ``meta``:
     of an attribute that cannot be looked up: parameter, buffer or constant.
 ``takes``
     it is no operator but takes a part out of a result.
+``reads``
+    that it makes a plain value of a tensor's: ``number`` or ``test``.
+``hidden``
+    the names of the keyword arguments that it was not given, but takes.
+``constant``
+    the tensor of an attribute that the model does not hold.
+``state``
+    the path of an attribute that it writes.
 ``sizes``
     the same as ``outputs`` with the sizes of the inputs, where dimensions are open.
 """
@@ -29,6 +37,10 @@ if TYPE_CHECKING:
     from torch import fx, nn
 
     from sphinx_fxgraph.record.model import Verdict
+
+
+SIZE_FROM_VALUES = "size from values"
+"""The mark of a node whose result has a size that depends on values."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +81,8 @@ class Trace:
     """Whether the nodes say already what they give."""
     notes: tuple[str, ...] = ()
     """For the record."""
+    complete: bool = True
+    """Whether it is known where every number that was read from a tensor goes."""
     tracer: str = ""
     """Which of the tracers made it, where that was not asked for."""
     verdict: Verdict | None = None

@@ -171,6 +171,8 @@ class GraphWriter:
         if path not in self._read:
             node = self.graph.create_node("get_attr", path)
             node.meta.update(stack=(), outputs=(meta_of(tensor),), result="", kind=kind)
+            if path.startswith("_tensor_constant"):
+                node.meta["constant"] = tensor
             self._read[path] = node
         return self._read[path]
 

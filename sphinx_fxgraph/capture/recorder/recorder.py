@@ -41,10 +41,27 @@ from sphinx_fxgraph.capture.trace import Call, Frame, Trace, passed_through
 
 
 class Recorder(TorchFunctionMode):
-    """Writes down what runs while it is `recording`."""
+    """Records what runs while it is `recording`.
 
-    def __init__(self, model: nn.Module, leaf: Sequence[str] = (), opened: Collection[type] = ()) -> None:
+    Args:
+        model: the model.
+        leaf: patterns of types or paths of modules that stay closed.
+        opened: classes of autograd functions that are looked into.
+        change: from the number of a read and what was read to what the model gets instead.
+        most: stop the run after so many nodes; 0 for no limit.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        leaf: Sequence[str] = (),
+        opened: Collection[type] = (),
+        change: Callable[[int, Any], Any] | None = None,
+        most: int = 0,
+    ) -> None:
         super().__init__()
+        self._change, self._most = change, most
+        self._reads = 0
         self.regions = Regions()
         self.opened = opened
         self.entered: set[type] = set()
@@ -302,6 +319,8 @@ class Recorder(TorchFunctionMode):
         """
         arguments = functools.partial(self._writer.arguments, args if shown is None else shown, kwargs, deep=True)
         given = None if views else arguments()
+        if self._most and self.count > self._most:
+            raise LimitError
         try:
             with self._dispatch.node() as effects:
                 result = function(*args, **kwargs)
@@ -320,7 +339,11 @@ class Recorder(TorchFunctionMode):
                 node.kwargs = {**node.kwargs, **hidden}
                 node.meta["hidden"] = tuple(hidden)
             if reads:
-                node.meta.update(outputs=(), result=type(result).__name__, macs=None)
+                kind = "test" if isinstance(result, bool) else "number"
+                node.meta.update(outputs=(), result=type(result).__name__, macs=None, reads=kind)
+                if kind == "number" and self._change is not None:
+                    result = self._change(self._reads, result)
+                self._reads += kind == "number"
                 self._writer.reads(node, result)
                 return result
             effects.inplace = effects.inplace if owner is not None else bool(effects.written)
@@ -375,6 +398,10 @@ class Recorder(TorchFunctionMode):
                 write()
                 break
             cause = cause.__cause__ or cause.__context__
+
+
+class LimitError(BaseException):
+    """More nodes were made than may be."""
 
 
 class NotOnMetaError(Exception):

@@ -11,8 +11,10 @@ from torch import nn
 from sphinx_fxgraph.capture.errors import by_model, message_of
 from sphinx_fxgraph.capture.model.arguments import copied, named
 from sphinx_fxgraph.capture.model.state import untouched
-from sphinx_fxgraph.capture.recorder.recorder import Recorder
+from sphinx_fxgraph.capture.recorder.recorder import LimitError, Recorder
 from sphinx_fxgraph.capture.trace import Trace
+from sphinx_fxgraph.capture.tracers import reads
+from sphinx_fxgraph.capture.tracers.reads import Change
 
 
 def trace(
@@ -23,6 +25,8 @@ def trace(
     method: str = "",
     *,
     opened: Collection[type] = (),
+    change: Change | None = None,
+    most: int = 0,
 ) -> Trace:
     """Run a model and write down what it does.
 
@@ -33,11 +37,13 @@ def trace(
         leaf: patterns of types or paths of modules that stay closed.
         method: a method to call instead of ``forward``.
         opened: classes of autograd functions that are looked into. One that calls modules of the model is, too.
+        change: gives the model other values than it reads from tensors (see `reads`).
+        most: stop after so many nodes; 0 for no limit.
 
     Returns:
         The whole graph, or the part up to the operator that failed, with the error.
     """
-    recorder = Recorder(model, leaf, opened)
+    recorder = Recorder(model, leaf, opened, change, most)
     with untouched(model):
         traced = _observe(recorder, model, args, kwargs, method)
     if recorder.entered - {*opened}:
@@ -46,7 +52,14 @@ def trace(
         _NEEDS_GRADIENTS in message_of(traced.error) and not torch.is_grad_enabled()
     ):  # forces, as the gradient of an energy
         with torch.enable_grad():
-            return trace(model, args, kwargs, leaf, method, opened=opened)
+            return trace(model, args, kwargs, leaf, method, opened=opened, change=change, most=most)
+    if change is None and traced.error is None:
+        most = 2 * len(traced.graph.nodes) + 100
+
+        def again(change: Change) -> Trace:
+            return trace(model, args, kwargs, leaf, method, opened=opened, change=change, most=most)
+
+        traced.complete = reads.link(traced, again)
     return traced
 
 
@@ -63,7 +76,7 @@ def _observe(
         with recorder.recording():
             recorder.receives(named(getattr(model, method or "forward"), args, kwargs))
             recorder.returns(recorder.run(getattr(model, method) if method else model, args, kwargs))
-    except by_model() as raised:
+    except (*by_model(), LimitError) as raised:
         error = raised
         recorder.failed(raised)
     return recorder.trace(error)
