@@ -37,6 +37,7 @@ from sphinx_fxgraph.capture.subgraphs.subgraphs import find_bodies
 from sphinx_fxgraph.capture.torch_private import missing
 from sphinx_fxgraph.capture.torch_private import pytree as torch_pytree
 from sphinx_fxgraph.capture.trace import Trace
+from sphinx_fxgraph.capture.tracers.remarks import remarks
 from sphinx_fxgraph.options import CaptureOptions
 from sphinx_fxgraph.record.cleaning import cleaned
 from sphinx_fxgraph.record.header import Failure, Stage
@@ -224,6 +225,7 @@ def capture_model(
         verdict=trace.verdict,
         failure=failure,
         notes=(*notes, *trace.notes, *missing()),
+        remarks=remarks(trace) if trace.remarks is None else trace.remarks,
         sources=sources,
         distributions=distributions,
         made_by=_made_by(),

@@ -20,7 +20,8 @@ _FOREIGN = (str(Path(torch.__file__).parent) + "/", str(Path(sphinx_fxgraph.__fi
 
 
 @functools.lru_cache(maxsize=10_000)
-def _is_foreign(file: str) -> bool:
+def is_foreign(file: str) -> bool:
+    """Return whether a file belongs to torch, to this package or to the import system."""
     return file.startswith(_FOREIGN)
 
 
@@ -53,7 +54,7 @@ def place(frame: FrameType | None, borders: Mapping[int, str], *, leaf: bool = F
         if border == "call":
             inside = inside and leaf
             leaf = False
-        elif not _is_foreign(code.co_filename):
+        elif not is_foreign(code.co_filename):
             name = code.co_qualname.replace("<locals>.", "")
             line = frame.f_lineno - code.co_firstlineno + 1
             return {"where": f"{name}:{line}" if inside else "", "source": (code.co_filename, frame.f_lineno)}
@@ -64,7 +65,7 @@ def place(frame: FrameType | None, borders: Mapping[int, str], *, leaf: bool = F
 def defined(function: Callable[..., Any]) -> tuple[str, int]:
     """File (package-relative) and line where a function of the model is written; empty for one of torch's."""
     code = getattr(inspect.unwrap(function), "__code__", None)
-    if code is None or _is_foreign(code.co_filename):
+    if code is None or is_foreign(code.co_filename):
         return "", 0
     file = code.co_filename
     return file if file == CODE_FILE else portable(file), code.co_firstlineno

@@ -36,11 +36,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from torch import fx, nn
 
-    from sphinx_fxgraph.record.model import Verdict
+    from sphinx_fxgraph.capture.recorder.generators import Draw
+    from sphinx_fxgraph.record.model import Remark, Verdict
 
 
 SIZE_FROM_VALUES = "size from values"
 """The mark of a node whose result has a size that depends on values."""
+
+
+WRITTEN_TO = "written to "
+"""With the name of an attribute, the mark of a node whose result the model keeps there."""
 
 
 @dataclass(frozen=True)
@@ -83,9 +88,13 @@ class Trace:
     """For the record."""
     complete: bool = True
     """Whether it is known where every number that was read from a tensor goes."""
+    draws: tuple[Draw, ...] = ()
+    """What was drawn from generators that are not torch's."""
     tracer: str = ""
     """Which of the tracers made it, where that was not asked for."""
     verdict: Verdict | None = None
+    remarks: tuple[Remark, ...] | None = None
+    """None where they are to be found in the graph."""
     unregistered: dict[str, nn.Module] = field(default_factory=dict)
     """Modules that are called but that the model does not know as its own, by the path that stands for them."""
 

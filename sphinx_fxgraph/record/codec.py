@@ -32,6 +32,7 @@ _OPEN: Plain = {
     "ties": {},
     "made_by": {},
     "notes": {},
+    "remarks": {},
 }
 """Containers that are written one entry a line, by depth; everything below them stands on the entry's line."""
 _SORTED = ("spec", "bodies", "ties", "distributions", "made_by")

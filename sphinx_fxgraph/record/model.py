@@ -172,11 +172,27 @@ class Totals(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Verdict(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is known about other input values, with the reason and where it stands in the source."""
+    """What is known about other input values, with the reason and where it stands in the source.
+
+    ``kind`` is ``same`` (graph for every value), ``sizes`` (same operators, sizes depend on values) or ``path`` (one
+    path, as run).
+    """
 
     kind: VerdictKind
     reason: str = ""
     file: str = ""
+    line: int = 0
+
+
+class Remark(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Something that a reader should know of a graph, found by a check of every capture."""
+
+    kind: str
+    """``random``, ``sizes``, ``reads``, ``unread`` (written and never read) or ``unreached`` (by no input)."""
+    text: str
+    """What it is about: a function, an operator, an output."""
+    file: str = ""
+    """Package-relative, as in `Source`."""
     line: int = 0
 
 
@@ -196,6 +212,7 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
     verdict: Verdict | None = None
     failure: Failure | None = None
     notes: tuple[str, ...] = ()
+    remarks: tuple[Remark, ...] = ()
     sources: tuple[Source, ...] = ()
     distributions: Mapping[str, str] = {}
     """Installed distributions whose code the model is made of -> release version without its local part."""

@@ -25,7 +25,7 @@ class Branch(nn.Module):
         return y
 
 
-@case("x; max(x); item(max); mul(x, item); output(mul)", x, values=True, traced=True)
+@case("x; max(x); item(max); mul(x, item); output(mul)", x, values=True)
 class ReadsValue(nn.Module):
     """Computes with a number that it reads from a tensor."""
 

@@ -105,7 +105,7 @@ class OutArgument(nn.Module):
 @case(
     "x; cache; setitem(cache, x); calls; add_(calls); getitem(setitem); div(getitem, add_); output(div)",
     x,
-    marks={"setitem": IN_PLACE, "add_": IN_PLACE},
+    marks={"setitem": ("written to cache", "in place"), "add_": ("written to calls", "in place")},
 )
 class Buffer(nn.Module):
     """Keeps state in buffers and attributes, and counts its calls."""
@@ -138,7 +138,10 @@ class MaxNorm(nn.Linear):
 
 
 @case(
-    "x; weight; clamp_(weight); mul(x, clamp_); output(mul)", x, traced=True, marks={"clamp_": ("no_grad", "in place")}
+    "x; weight; clamp_(weight); mul(x, clamp_); output(mul)",
+    x,
+    traced=True,
+    marks={"clamp_": ("no_grad", "written to weight", "in place")},
 )
 class Clamped(nn.Module):
     """Writes into its weight."""

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from sphinx_fxgraph.capture.recorder.provenance import storage_of
 from sphinx_fxgraph.record.model import join
 
 UNREGISTERED = "not registered"
@@ -26,6 +27,8 @@ class Attributes:
         """Kept, so that their identity stays their own."""
         self._modules: dict[int, str] = {}
         self._tensors: dict[int, tuple[torch.Tensor, str, str]] = {}
+        self._model = model
+        self._storages: dict[int | None, str] | None = None
         self._add(model, "")
 
     def _add(self, module: nn.Module, path: str) -> None:
@@ -38,6 +41,26 @@ class Attributes:
         """Path and kind (parameter, buffer or constant) of a tensor; empty where the model does not hold it."""
         known, path, kind = self._tensors.get(id(tensor), (None, "", ""))
         return (path, kind) if known is tensor else ("", "")
+
+    def held_in(self, tensor: torch.Tensor) -> str:
+        """Return the path of a tensor of the model that has the storage of a tensor; empty where there is none."""
+        if self._storages is None:
+            self._storages = {}
+            for held, path, _ in self._tensors.values():
+                self._storages.setdefault(storage_of(held), path)
+        storage = storage_of(tensor)
+        return self._storages.get(storage, "") if storage is not None else ""
+
+    def rebound(self) -> Iterator[tuple[str, torch.Tensor, bool]]:
+        """Yield the tensors that attributes of the model have now and had not when this was made.
+
+        Yields:
+            The path, the tensor, and whether it is a parameter or a buffer.
+        """
+        for path, module in self._model.named_modules():
+            for name, tensor, kind in _tensors(module):
+                if self._tensors.get(id(tensor), (None,))[0] is not tensor:
+                    yield join(path, name), tensor, kind != "constant"
 
     def tensors(self) -> Iterator[torch.Tensor]:
         """Yield the tensors that the model holds."""

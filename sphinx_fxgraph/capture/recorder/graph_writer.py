@@ -32,6 +32,10 @@ class GraphWriter:
 
     def __init__(self, attributes: Attributes, stack: Callable[[], tuple[Frame, ...]]) -> None:
         self.graph = fx.Graph()
+        self.identity = False
+        """Whether a tensor that a node returns as it was given stays the same object."""
+        self.aliased = False
+        """Whether one was made another object."""
         self.added: list[fx.Node] = []
         """The nodes that `add` has made."""
         self.provenance = Provenance(attributes.tensors())
@@ -234,13 +238,21 @@ class GraphWriter:
         def own(tensor: torch.Tensor) -> torch.Tensor:
             if id(tensor) in changed or not self.is_known(tensor):
                 return tensor
-            return fresh.setdefault(id(tensor), alias(tensor))
+            return fresh.setdefault(id(tensor), self.alias(tensor))
 
         result = pytree.replaced(result, own)
         for path, tensor in pytree.tensors(result):
-            if id(tensor) in changed or not self.is_known(tensor):
+            if id(tensor) in changed or not self.is_known(tensor) or (self.identity and node.op != "placeholder"):
                 self.provenance.bind(tensor, Origin(node, path))
         return result
+
+    def alias(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Return the same tensor as another object that has the same attributes; the tensor itself if it may not be."""
+        if self.identity:
+            return tensor
+        other = alias(tensor)
+        self.aliased = self.aliased or other is not tensor
+        return other
 
     def gives_written(self, node: fx.Node, arguments: Any) -> None:
         """Let a node without a result give the arguments that it wrote into, such as ``x[0] = y``."""
@@ -289,7 +301,8 @@ def alias(tensor: torch.Tensor) -> torch.Tensor:
     """The same tensor as another object; the tensor itself where its kind has no views."""
     try:
         other: torch.Tensor = torch.ops.aten.alias(tensor)
-    except (RuntimeError, NotImplementedError):
+        other.__dict__ = tensor.__dict__  # what the model's code sets on the one it finds on the other
+    except (RuntimeError, NotImplementedError, AttributeError):
         return tensor
     return other
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import weakref
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 import torch
 from torch import fx
+from torch.multiprocessing.reductions import StorageWeakRef
 
 from sphinx_fxgraph.capture.pytree import Path
 
@@ -104,8 +105,10 @@ class Provenance:
             held: tensors of the model; writes into them are logged before anything has read them.
         """
         self._known: dict[int, _Known] = {}
-        self._sharing: dict[int, dict[int, None]] = {}
-        """The bound tensors in each storage, the latest at the end."""
+        self._parts: defaultdict[int, dict[Region, tuple[Origin, int]]] = defaultdict(dict)
+        """The tensors that were bound in each storage, be they alive or not, the latest at the end, with their time."""
+        self._storages: dict[int, StorageWeakRef] = {}
+        """Of the storages that are known; they keep the identity of a freed storage from being used again."""
         self._log: defaultdict[int, list[_Write]] = defaultdict(list)
         """The writes into each storage, oldest first."""
         self._held = {storage_of(tensor) for tensor in held} - {None}
@@ -140,9 +143,14 @@ class Provenance:
         self._known[id(tensor)] = _Known(weakref.ref(tensor), origin, time)
         storage = storage_of(tensor)
         if storage is not None:
-            sharing = self._sharing.setdefault(storage, {})
-            sharing.pop(id(tensor), None)
-            sharing[id(tensor)] = None
+            self._keep(storage, tensor)
+            parts, region = self._parts[storage], region_of(tensor)
+            parts.pop(region, None)
+            parts[region] = origin, time
+
+    def _keep(self, storage: int, tensor: torch.Tensor) -> None:
+        if storage not in self._storages:
+            self._storages[storage] = StorageWeakRef(tensor.untyped_storage())  # type: ignore[no-untyped-call]  # torch's
 
     def is_reachable(self, tensor: torch.Tensor) -> bool:
         """Return whether the tensor, or one that shows some of its elements, is known or belongs to the model."""
@@ -165,10 +173,14 @@ class Provenance:
         if not self._log:
             return False
         storage = storage_of(tensor)
-        return storage in self._held and storage in self._log  # the id of a freed storage may be used again
+        return storage in self._held and storage in self._log
 
     def _is_shared(self, storage: int, tensor: torch.Tensor) -> bool:
-        return next(self._alive(storage, tensor), None) is not None
+        parts = self._parts.get(storage)
+        if not parts:
+            return False
+        region = region_of(tensor)
+        return any(overlap(region, part) for part in reversed(parts))
 
     def wrote(self, tensor: torch.Tensor, node: fx.Node) -> None:
         """Log that a node wrote into a tensor."""
@@ -178,6 +190,7 @@ class Provenance:
             if self.of(tensor) is not None:
                 self._bind(tensor, Origin(node), self._time)
             return
+        self._keep(storage, tensor)
         self._log[storage].append(_Write(self._time, node, region_of(tensor)))
 
     def writes(self, tensor: torch.Tensor) -> Writes:
@@ -231,29 +244,15 @@ class Provenance:
         storage = storage_of(tensor)
         if storage is None:
             return ()
-        parts: dict[Origin, None] = {}
-        region = region_of(tensor)
-        for other in self._alive(storage, tensor):
-            known = self._known[id(other)]
-            if region_of(other).covers(region):
-                self._bind(tensor, known.origin, known.time)
-                return (known.origin,)
-            parts.setdefault(known.origin)
-        return tuple(parts)
-
-    def _alive(self, storage: int, tensor: torch.Tensor) -> Iterator[torch.Tensor]:
-        """Yield the bound tensors that share an element with a tensor, the latest first."""
-        sharing = self._sharing.get(storage)
-        if not sharing:
-            return
-        region = region_of(tensor)
-        for number in list(reversed(sharing)):
-            known = self._known.get(number)
-            other = known.tensor() if known else None
-            if other is None or storage_of(other) != storage:  # freed, and its id may be that of another tensor
-                del sharing[number]
-            elif overlap(region, region_of(other)):
-                yield other
+        found: dict[Origin, None] = {}
+        region, parts = region_of(tensor), self._parts.get(storage, {})
+        for part, (origin, time) in reversed(list(parts.items())):
+            if part.covers(region):
+                self._bind(tensor, origin, time)
+                return (origin,)
+            if overlap(part, region):
+                found.setdefault(origin)
+        return tuple(found)
 
 
 def storage_of(tensor: torch.Tensor) -> int | None:

@@ -9,11 +9,13 @@ run.
 from __future__ import annotations
 
 import contextlib
+import dis
 import functools
 import itertools
 import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from types import FrameType
 from typing import Any
 
 import torch
@@ -30,14 +32,15 @@ from sphinx_fxgraph.capture.model.state import Values, untouched
 from sphinx_fxgraph.capture.recorder import control_flow, functions
 from sphinx_fxgraph.capture.recorder.attributes import UNREGISTERED, Attributes, held
 from sphinx_fxgraph.capture.recorder.dispatch_mode import DispatchMode, Effects
-from sphinx_fxgraph.capture.recorder.graph_writer import GraphWriter, alias
+from sphinx_fxgraph.capture.recorder.generators import Generators
+from sphinx_fxgraph.capture.recorder.graph_writer import GraphWriter
 from sphinx_fxgraph.capture.recorder.leaf import has_hooks, is_leaf
 from sphinx_fxgraph.capture.recorder.patches import Patch, patched, patches
 from sphinx_fxgraph.capture.recorder.provenance import Origin
 from sphinx_fxgraph.capture.recorder.regions import Regions
-from sphinx_fxgraph.capture.source_location import borders, place
+from sphinx_fxgraph.capture.source_location import borders, is_foreign, place
 from sphinx_fxgraph.capture.torch_private import slow_attention
-from sphinx_fxgraph.capture.trace import Call, Frame, Trace, passed_through
+from sphinx_fxgraph.capture.trace import SIZE_FROM_VALUES, WRITTEN_TO, Call, Frame, Trace, passed_through
 
 
 class Recorder(TorchFunctionMode):
@@ -49,6 +52,8 @@ class Recorder(TorchFunctionMode):
         opened: classes of autograd functions that are looked into.
         change: from the number of a read and what was read to what the model gets instead.
         most: stop the run after so many nodes; 0 for no limit.
+        identity: leave a tensor that a module returns as it was given the same object. Then those who use the result
+            cannot be told from those who use what was given.
     """
 
     def __init__(
@@ -58,6 +63,7 @@ class Recorder(TorchFunctionMode):
         opened: Collection[type] = (),
         change: Callable[[int, Any], Any] | None = None,
         most: int = 0,
+        identity: bool = False,
     ) -> None:
         super().__init__()
         self._change, self._most = change, most
@@ -73,6 +79,10 @@ class Recorder(TorchFunctionMode):
         self._attributes = Attributes(model)
         self._writer = GraphWriter(self._attributes, lambda: self._stack)
         self._values = Values(model)
+        self.generators = Generators(model)
+        self._writer.identity = identity
+        self.looks_up = False
+        """Whether a tensor was looked up in a dict, a set or a list, which compares identity first."""
         self._dispatch = DispatchMode(self._writer.provenance, self._orphan, self._values)
         self._strangers = contextlib.ExitStack()
         """Gives modules that are not the model's own back what they have."""
@@ -85,11 +95,25 @@ class Recorder(TorchFunctionMode):
     @contextlib.contextmanager
     def recording(self) -> Iterator[None]:
         """While this context is entered all that runs in this thread is written down."""
+        self.generators.start()
         try:
-            with self._strangers, slow_attention(), patched(patches(self)), self._dispatch, self:
+            hashing = Patch(torch.Tensor, "__hash__", self._hash)
+            replaced = patched([*patches(self), *self.generators.patches(), hashing])
+            with self._strangers, slow_attention(), replaced, self._dispatch, self:
                 yield
         finally:
+            self.generators.stop()
             self._values.restore()
+
+    @property
+    def _hash(self) -> Callable[[torch.Tensor], int]:
+        """In place of ``Tensor.__hash__``, which torch tells no function mode of."""
+
+        def hashed(tensor: torch.Tensor) -> int:
+            self.looks_up = self.looks_up or self._dispatch.effects is None
+            return id(tensor)
+
+        return hashed
 
     @property
     def counter(self) -> MacCounter:
@@ -104,6 +128,11 @@ class Recorder(TorchFunctionMode):
     def since(self, count: int) -> list[fx.Node]:
         """The nodes that were written since there were so many."""
         return self._writer.added[count:]
+
+    @property
+    def aliased(self) -> bool:
+        """Whether a tensor that a module returned as it was given was made another object."""
+        return self._writer.aliased
 
     @property
     def lookups(self) -> dict[int, fx.Node]:
@@ -125,6 +154,7 @@ class Recorder(TorchFunctionMode):
             probed=True,
             tracer="observed",
             unregistered=self._attributes.unregistered,
+            draws=tuple(self.generators.draws.values()),
         )
 
     # -- the inputs and the output
@@ -147,6 +177,19 @@ class Recorder(TorchFunctionMode):
             node = self._writer.add("output", "output", (self._writer.nodes(value, deep=True),), {}, stack=())
             node.meta["outputs"] = tensors_in(value)
             node.meta["result"] = "" if isinstance(value, torch.Tensor) else text(self._writer.unread(value))
+            for path, tensor, is_registered in self._attributes.rebound():
+                if self._writer.is_known(tensor):
+                    kept = self._writer.node_of(tensor)
+                    if is_registered or not kept.users:  # an attribute may be set for those who read it, as by a hook
+                        self._mark_state(kept, path)
+
+    def _mark_state(self, node: fx.Node, path: str) -> None:
+        """Mark a node with the attribute that it is written to, named from the call that it stands in."""
+        stack = node.meta["stack"]
+        owner = f"{stack[-1].path}." if stack else ""
+        mark = WRITTEN_TO + (path.removeprefix(owner) if path.startswith(owner) else f"/{path}")
+        if node.op not in ("placeholder", "get_attr") and mark not in node.meta.get("marks", ()):
+            node.meta["marks"] = (*node.meta.get("marks", ()), mark)
 
     # -- functions
 
@@ -161,6 +204,8 @@ class Recorder(TorchFunctionMode):
             result = func(*args, **kwargs)
             self._replaced_data(func, args)
             return result
+        if func is torch.Tensor.__eq__:
+            self.looks_up = self.looks_up or _is_containment(sys._getframe(1))
         flow = control_flow.plain(func)
         if flow is not None:
             with self:
@@ -279,9 +324,12 @@ class Recorder(TorchFunctionMode):
             node = self._writer.node_of(tensor)
             if node.op != "get_attr" and node.meta["stack"][: len(self._stack)] == self._stack:
                 return tensor
+            if node not in marked and self._writer.identity:
+                return tensor
             if node not in marked:
                 mark = self._writer.add("call_function", passed_through, (node,), {}, stack=self._stack, macs=None)
-                marked[node] = self._writer.gives(mark, alias(tensor))
+                other = self._writer.alias(tensor)
+                marked[node] = other if other is tensor else self._writer.gives(mark, other)
             return marked[node]
 
         with self._dispatch.node():
@@ -360,6 +408,12 @@ class Recorder(TorchFunctionMode):
     def _gives(self, node: fx.Node, result: Any, effects: Effects) -> Any:
         node.meta.update(**effects.count.to_meta(), random=effects.random)
         node.meta["inplace"] = effects.inplace
+        if effects.data_dependent:
+            node.meta["marks"] = (*node.meta.get("marks", ()), SIZE_FROM_VALUES)
+        if effects.inplace:
+            for path in dict.fromkeys(map(self._attributes.held_in, effects.written)):
+                if path:
+                    self._mark_state(node, path)
         result = self._writer.gives(node, result, effects.written)
         if self.regions.autocasts and any(tensor.is_meta for _, tensor in pytree.tensors(result)):
             raise NotOnMetaError("torch.autocast leaves tensors on the meta device as they are")
@@ -398,6 +452,13 @@ class Recorder(TorchFunctionMode):
                 write()
                 break
             cause = cause.__cause__ or cause.__context__
+
+
+def _is_containment(frame: FrameType | None) -> bool:
+    """Return whether the code that compares a tensor asks whether it is in a list."""
+    while frame is not None and is_foreign(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame is not None and frame.f_code.co_code[frame.f_lasti] == dis.opmap["CONTAINS_OP"]
 
 
 class LimitError(BaseException):

@@ -20,7 +20,7 @@ from sphinx_fxgraph.capture import formatting
 from sphinx_fxgraph.capture.subgraphs import structural_hash
 from sphinx_fxgraph.capture.subgraphs.call_tree import Scope, Tree, is_mark
 from sphinx_fxgraph.capture.subgraphs.labels import function_detail, module_detail
-from sphinx_fxgraph.capture.trace import Trace
+from sphinx_fxgraph.capture.trace import WRITTEN_TO, Trace
 from sphinx_fxgraph.record.arguments import Argument, Value
 from sphinx_fxgraph.record.conventions import NOT_COUNTED
 from sphinx_fxgraph.record.model import Body, BodyInput, Node, Op
@@ -272,6 +272,7 @@ def _mark_dead(nodes: list[Node], outputs: tuple[Value, ...]) -> list[Node]:
     marked = []
     for node in reversed(nodes):
         keeps = node.body or node.inplace or node.op in ("placeholder", "output") or node.kind in _CHECKS
+        keeps = keeps or any(mark.startswith(WRITTEN_TO) for mark in node.marks)
         if node.name not in used and not keeps:
             node = replace(node, marks=(*node.marks, "dead"))
         else:

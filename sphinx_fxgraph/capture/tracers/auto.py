@@ -16,10 +16,11 @@ from torch.fx.proxy import TraceError
 from sphinx_fxgraph.capture.dependencies.call_profiler import unwatched
 from sphinx_fxgraph.capture.errors import place, said
 from sphinx_fxgraph.capture.source_location import defined, placed
-from sphinx_fxgraph.capture.trace import Trace
+from sphinx_fxgraph.capture.trace import SIZE_FROM_VALUES, Trace
 from sphinx_fxgraph.capture.tracers import eager
 from sphinx_fxgraph.capture.tracers import fx as symbolic
 from sphinx_fxgraph.capture.tracers.check import compare
+from sphinx_fxgraph.capture.tracers.remarks import name_of, reads_input, remarks, sources
 from sphinx_fxgraph.record.model import Verdict
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def _judged(
     traced = symbolic.trace(model, args, kwargs, leaf, method, literal=False, buffers=True)
     if _reads_buffers(model, traced):  # where that is more than torch.fx can follow, without
         if traced.error is None and compare(model, run, traced, leaf) is None:
-            return _same(traced)
+            return _agreed(run, traced)
         traced = symbolic.trace(model, args, kwargs, leaf, method, literal=False)
     if traced.error is not None:
         spot = place(traced.error)
@@ -69,11 +70,22 @@ def _judged(
     if difference is not None:
         spot = placed(difference.node)
         return replace(run, verdict=Verdict("path", difference.reason, *(spot if spot[0] else written)))
-    return _same(traced)
+    return _agreed(run, traced)
 
 
-def _same(traced: Trace) -> Trace:
-    return replace(traced, tracer="symbolic", probed=True, verdict=Verdict("same"))
+def _agreed(run: Trace, traced: Trace) -> Trace:
+    """Return the traced graph that a run agrees with, unless the run may go another way with other values."""
+    for draw in run.draws:
+        return replace(run, verdict=Verdict("path", f"{draw.name} gives another value each time", draw.file, draw.line))
+    given = sources(run.graph)
+    for node in run.graph.nodes:
+        if reads_input(node, given):
+            return replace(run, verdict=Verdict("path", f"{name_of(node)} reads values of a tensor", *placed(node)))
+    sized = next((node for node in run.graph.nodes if SIZE_FROM_VALUES in node.meta.get("marks", ())), None)
+    verdict = Verdict("same")
+    if sized is not None:
+        verdict = Verdict("sizes", f"the size of what {name_of(sized)} gives depends on values", *placed(sized))
+    return replace(traced, tracer="symbolic", probed=True, verdict=verdict, remarks=remarks(run))
 
 
 def _reads_buffers(model: nn.Module, traced: Trace) -> bool:

@@ -12,8 +12,9 @@ from sphinx_fxgraph.capture.errors import by_model, message_of
 from sphinx_fxgraph.capture.model.arguments import copied, named
 from sphinx_fxgraph.capture.model.state import untouched
 from sphinx_fxgraph.capture.recorder.recorder import LimitError, Recorder
-from sphinx_fxgraph.capture.trace import Trace
+from sphinx_fxgraph.capture.trace import Trace, after_writes, passed_through
 from sphinx_fxgraph.capture.tracers import reads
+from sphinx_fxgraph.capture.tracers.identity import compares_identity
 from sphinx_fxgraph.capture.tracers.reads import Change
 
 
@@ -27,6 +28,7 @@ def trace(
     opened: Collection[type] = (),
     change: Change | None = None,
     most: int = 0,
+    identity: bool = False,
 ) -> Trace:
     """Run a model and write down what it does.
 
@@ -39,11 +41,12 @@ def trace(
         opened: classes of autograd functions that are looked into. One that calls modules of the model is, too.
         change: gives the model other values than it reads from tensors (see `reads`).
         most: stop after so many nodes; 0 for no limit.
+        identity: leave all tensors the same objects (see `Recorder`).
 
     Returns:
         The whole graph, or the part up to the operator that failed, with the error.
     """
-    recorder = Recorder(model, leaf, opened, change, most)
+    recorder = Recorder(model, leaf, opened, change, most, identity)
     with untouched(model):
         traced = _observe(recorder, model, args, kwargs, method)
     if recorder.entered - {*opened}:
@@ -53,14 +56,25 @@ def trace(
     ):  # forces, as the gradient of an energy
         with torch.enable_grad():
             return trace(model, args, kwargs, leaf, method, opened=opened, change=change, most=most)
+    if recorder.aliased and change is None and (recorder.looks_up or compares_identity(model)):
+        plain = trace(model, args, kwargs, leaf, method, opened=opened, identity=True)
+        if _steps(plain) != _steps(traced):
+            return plain
     if change is None and traced.error is None:
         most = 2 * len(traced.graph.nodes) + 100
 
         def again(change: Change) -> Trace:
-            return trace(model, args, kwargs, leaf, method, opened=opened, change=change, most=most)
+            return trace(model, args, kwargs, leaf, method, opened=opened, change=change, most=most, identity=identity)
 
         traced.complete = reads.link(traced, again)
     return traced
+
+
+def _steps(traced: Trace) -> list[tuple[str, str]]:
+    """Return what ran: the order and the targets of all operators, but what only carries a value."""
+    carries = (after_writes, passed_through)
+    nodes = [node for node in traced.graph.nodes if node.op.startswith("call") and node.target not in carries]
+    return [(node.op, str(node.target)) for node in nodes if not node.meta.get("takes")]
 
 
 _NEEDS_GRADIENTS = "does not require grad and does not have a grad_fn"

@@ -218,5 +218,5 @@ def _is_other(one: Any, two: Any) -> bool:
     if type(one).__name__ == "ndarray":
         return bool(one.shape != two.shape or (one != two).any())
     if isinstance(one, bool | int | float | complex | str):
-        return one != two and not (one != one and two != two)  # noqa: PLR0124 - not a number equals nothing
+        return one != two and not (one != one and two != two)
     return False
