@@ -31,7 +31,7 @@ from sphinx_fxgraph.capture.model.arguments import ArgumentError, cast_copies, c
 from sphinx_fxgraph.capture.model.build import LADDER, Built, build
 from sphinx_fxgraph.capture.model.fake_tensors import faked
 from sphinx_fxgraph.capture.model.state import alone, seed, untouched
-from sphinx_fxgraph.capture.model.unwrap import eagerly, unwrapped
+from sphinx_fxgraph.capture.model.unwrap import eagerly, set_mode, unwrapped
 from sphinx_fxgraph.capture.source_location import placed
 from sphinx_fxgraph.capture.subgraphs.subgraphs import find_bodies
 from sphinx_fxgraph.capture.torch_private import missing
@@ -186,9 +186,9 @@ def capture_model(
     if any(map(is_lazy, (*model.parameters(), *model.buffers()))):
         with torch.random.fork_rng([]):
             model = _initialized(model, args, kwargs, asked)
-    with alone(), _collected(), untouched(model), eagerly(), torch.no_grad():
+    with alone(), _collected(), _deep_calls(), untouched(model), eagerly(), torch.no_grad():
         model, notes = unwrapped(model)
-        model.train(asked.mode == "train")
+        notes = (*notes, *set_mode(model, asked.mode == "train"))
         seed(asked.seed)
         trace = _tracer(tracer)(model, args, kwargs, asked.leaf, asked.method)
         if (
@@ -236,6 +236,17 @@ def capture_model(
         failure = structs.replace(record.failure, node=_failed_node(record))
         return Captured(structs.replace(record, failure=failure), raised)
     return Captured(record)
+
+
+@contextlib.contextmanager
+def _deep_calls() -> Iterator[None]:
+    """Let calls nest deeper: each call of a module has frames of the recorder's beside its own."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(before * 5)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
 
 
 @contextlib.contextmanager

@@ -43,8 +43,16 @@ ITEM_SIZE = {short: dtype.itemsize for dtype, short in dtype_abbrs.items()}
 """Bytes of an element, by the dtype's abbreviation."""
 
 
+def plain_class(cls: type) -> type:
+    """Return the class of a module without the one that `torch.nn.utils.parametrize` derives from it."""
+    while cls.__module__ == "torch.nn.utils.parametrize" and cls.__name__.startswith("Parametrized"):
+        cls = cls.__mro__[1]
+    return cls
+
+
 def dotted(cls: type) -> str:
     """The dotted name of a class; of the one that torch.fx makes for each graph module, that of the module itself."""
+    cls = plain_class(cls)
     if cls.__qualname__.endswith("<locals>.GraphModuleImpl"):
         return f"{cls.__module__}.{cls.__name__}"
     return f"{cls.__module__}.{cls.__qualname__}"
@@ -52,6 +60,7 @@ def dotted(cls: type) -> str:
 
 def base_name(cls: type) -> str:
     """The nearest torch.nn class that a class is made from, where it is not torch's own."""
+    cls = plain_class(cls)
     if is_torch_nn(cls):
         return ""
     return next((base.__name__ for base in cls.__mro__ if is_torch_nn(base) and base is not nn.Module), "")

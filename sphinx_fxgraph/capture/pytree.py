@@ -90,16 +90,19 @@ def _tensors(value: Any, path: Path, around: list[int]) -> Iterator[tuple[Path, 
         around.pop()
 
 
-def replaced(value: Any, new: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+def replaced(value: Any, new: Callable[[torch.Tensor], torch.Tensor], around: tuple[int, ...] = ()) -> Any:
     """A value with other tensors in it: the same object where none is new, or where it is no tuple, list or dict."""
     if isinstance(value, torch.Tensor):
         return new(value)
+    if id(value) in around:  # a container that is in itself
+        return value
+    around = (*around, id(value))
     if type(value) is dict:
-        entries = {key: replaced(item, new) for key, item in value.items()}
+        entries = {key: replaced(item, new, around) for key, item in value.items()}
         return value if all(entries[key] is item for key, item in value.items()) else entries
     is_named = isinstance(value, tuple) and hasattr(value, "_fields")
     if type(value) in (tuple, list) or is_named:
-        fresh = [replaced(item, new) for item in value]
+        fresh = [replaced(item, new, around) for item in value]
         if all(a is b for a, b in zip(fresh, value, strict=True)):
             return value
         return type(value)._make(fresh) if is_named else type(value)(fresh)  # a class may check what it is given

@@ -20,6 +20,7 @@ from sphinx_fxgraph.capture.errors import CaptureError, by_model, failed_call, s
 from sphinx_fxgraph.capture.model.devices import Place
 from sphinx_fxgraph.capture.model.inputs import told
 from sphinx_fxgraph.capture.model.resolve import resolve
+from sphinx_fxgraph.capture.model.unwrap import set_mode
 from sphinx_fxgraph.capture.torch_private import pytree
 from sphinx_fxgraph.dtypes import DTYPES
 from sphinx_fxgraph.record.header import Stage
@@ -114,7 +115,7 @@ def _build_on(device: str, spec: GraphSpec) -> Built:
     if spec.method and not callable(getattr(model, spec.method, None)):
         close = suggestion(spec.method, dir(model))
         raise CaptureError("build", f"{type(model).__name__} has no method {spec.method!r}{close}")
-    model.train(spec.mode == "train")
+    set_mode(model, spec.mode == "train")
     if spec.dtype:
         with place.running():
             model.to(dtype=getattr(torch, DTYPES[spec.dtype]))

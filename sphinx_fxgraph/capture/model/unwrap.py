@@ -46,6 +46,31 @@ def _note(wrapper: str, path: str) -> str:
     return f"{wrapper} around {path or 'the model'} is left out"
 
 
+def set_mode(model: nn.Module, training: bool) -> tuple[str, ...]:
+    """Put a model into training or evaluation mode.
+
+    Args:
+        model: the model; a module that `torch.export` has made keeps the mode in which it was exported.
+        training: whether into training mode.
+
+    Returns:
+        A note for each module that keeps its mode.
+    """
+    try:
+        model.train(training)
+    except NotImplementedError:
+        pass
+    else:
+        return ()
+    fixed = [path for path, module in model.named_modules() if "train" in vars(module)]
+    for path, module in model.named_modules():
+        if not any(path == each or each == "" or path.startswith(f"{each}.") for each in fixed):
+            module.training = training
+    return tuple(
+        f"{path or 'the model'} is an exported program, in the mode in which it was exported" for path in fixed
+    )
+
+
 @contextlib.contextmanager
 def eagerly() -> Iterator[None]:
     """Compiled functions run as they are written."""

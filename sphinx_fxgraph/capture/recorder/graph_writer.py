@@ -86,6 +86,13 @@ class GraphWriter:
     def _first_origin(self, tensor: torch.Tensor) -> Origin:
         """Bind a tensor that nothing was seen to make, and return its origin."""
         held, _ = self._attributes.tensor(tensor)
+        if not held and type(tensor) not in (torch.Tensor, torch.nn.Parameter):
+            wrapped = [each for each in _wrapped(tensor) if self.provenance.is_bound(each)]
+            if wrapped:
+                node = self.add("call_function", type(tensor), tuple(map(self.node_of, wrapped)), {}, macs=None)
+                node.meta.update(stack=self._stack(), outputs=(meta_of(tensor),), result="", inplace=False)
+                self.provenance.bind(tensor, Origin(node))
+                return Origin(node)
         if not held:
             origins = self.provenance.adopt(tensor)
             if len(origins) == 1 and self.provenance.of(tensor) is not None:
@@ -126,13 +133,14 @@ class GraphWriter:
         finally:
             self._shown = ()
 
-    def nodes(self, value: Any, *, deep: bool = False) -> Any:
+    def nodes(self, value: Any, *, deep: bool = False, around: tuple[int, ...] = ()) -> Any:
         """A value with nodes in place of tensors, its lists and dicts copied.
 
         Args:
             value: anything.
             deep: look into plain objects and dataclasses too, which become dicts of what they hold; and write the
                 whole result of a node as that node.
+            around: the identities of the containers that it stands in; one that is in itself is cut there.
         """
         if isinstance(value, torch.Tensor):
             return self.node_of(value)
@@ -140,18 +148,21 @@ class GraphWriter:
             return self._plain[id(value)][1]
         if isinstance(value, pytree.PLAIN):
             return value
+        if id(value) in around:
+            return ...
+        around = (*around, id(value))
         whole = self._whole(value) if deep else None
         if whole is not None:
             return whole
         if isinstance(value, slice):
             return slice(*(self.nodes(end) for end in (value.start, value.stop, value.step)))
         if isinstance(value, tuple) and type(value) is not torch.Size:
-            entries = [self.nodes(item, deep=deep) for item in value]
+            entries = [self.nodes(item, deep=deep, around=around) for item in value]
             return type(value)._make(entries) if hasattr(value, "_make") and not deep else tuple(entries)
         if isinstance(value, list):
-            return [self.nodes(item, deep=deep) for item in value]
+            return [self.nodes(item, deep=deep, around=around) for item in value]
         if isinstance(value, Mapping):
-            return {key: self.nodes(item, deep=deep) for key, item in value.items()}
+            return {key: self.nodes(item, deep=deep, around=around) for key, item in value.items()}
         held = pytree.tensors(value) if deep else []
         return {"".join(map(str, path)).lstrip("."): self.node_of(tensor) for path, tensor in held} or value
 
@@ -229,6 +240,7 @@ class GraphWriter:
             self.provenance.wrote(tensor, node)
         if single and not self.is_known(result):  # as most are
             self.provenance.bind(result, Origin(node))
+            self._bind_wrapped(result, Origin(node))
             return result
         fresh: dict[int, torch.Tensor] = {}
         changed = {id(tensor) for _, tensor in pytree.tensors(result) if self._is_written_by(tensor, node)}
@@ -244,7 +256,15 @@ class GraphWriter:
         for path, tensor in pytree.tensors(result):
             if id(tensor) in changed or not self.is_known(tensor) or (self.identity and node.op != "placeholder"):
                 self.provenance.bind(tensor, Origin(node, path))
+                self._bind_wrapped(tensor, Origin(node, path))
         return result
+
+    def _bind_wrapped(self, tensor: torch.Tensor, origin: Origin) -> None:
+        """Let the tensors that a tensor of a class of its own is made of come from where it does."""
+        if type(tensor) not in (torch.Tensor, torch.nn.Parameter):
+            for each in _wrapped(tensor):
+                if not self.provenance.is_bound(each) and not self._attributes.tensor(each)[0]:
+                    self.provenance.bind(each, origin)
 
     def alias(self, tensor: torch.Tensor) -> torch.Tensor:
         """Return the same tensor as another object that has the same attributes; the tensor itself if it may not be."""
@@ -282,9 +302,14 @@ class GraphWriter:
         """A value with types in place of what was read out of tensors."""
         if not self._plain:
             return value
-        return torch_pytree.tree_map(
-            lambda item: type(item) if id(item) in self._plain else item, value, is_leaf=lambda x: id(x) in self._plain
-        )
+        try:
+            return torch_pytree.tree_map(
+                lambda item: type(item) if id(item) in self._plain else item,
+                value,
+                is_leaf=lambda x: id(x) in self._plain,
+            )
+        except RecursionError:  # a container that is in itself
+            return value
 
     def is_known(self, tensor: torch.Tensor) -> bool:
         """Whether a tensor was there before: made by a node, or the model's."""
@@ -305,6 +330,17 @@ def alias(tensor: torch.Tensor) -> torch.Tensor:
     except (RuntimeError, NotImplementedError, AttributeError):
         return tensor
     return other
+
+
+def _wrapped(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
+    """Yield the tensors that a tensor of a class of its own is made of."""
+    names: Any = vars(tensor)
+    with contextlib.suppress(Exception):  # a class may define this in part only
+        names = tensor.__tensor_flatten__()[0]  # type: ignore[attr-defined]  # of those that wrap others
+    for name in names:
+        value = getattr(tensor, name, None)
+        if isinstance(value, torch.Tensor):
+            yield value
 
 
 def _within(outputs: tuple[TensorMeta, ...], path: str) -> tuple[TensorMeta, ...]:

@@ -169,11 +169,14 @@ class _Writer:
         return replace(
             written,
             target=_target(path, scope.path),
-            kind=getattr(module, "original_name", type(module).__name__),  # a ScriptModule's says what it was made from
+            kind=getattr(
+                module, "original_name", formatting.plain_class(type(module)).__name__
+            ),  # a ScriptModule's says what it was made from
             type=formatting.dotted(type(module)),
             base=formatting.base_name(type(module)),
             detail=module_detail(module),
             config=formatting.config_text(module),
+            marks=(*written.marks, *_parametrizations(module)),
             parameters=tuple(formatting.meta_of(tensor, name) for name, tensor in module.named_parameters()),
             buffers=tuple(formatting.meta_of(tensor, name) for name, tensor in module.named_buffers()),
         )
@@ -208,7 +211,7 @@ class _Writer:
             name=scope.names[call],
             op="call_module",
             target=_target(call.path, scope.path),
-            kind=type(module).__name__,
+            kind=formatting.plain_class(type(module)).__name__,
             type=call.frame.type,
             base=formatting.base_name(type(module)),
             body=body,
@@ -216,7 +219,7 @@ class _Writer:
             kwargs=kwargs,
             inputs=tuple(self._tree.value(node, scope) for node in call.inputs),
             where=noted.where if noted else "",
-            marks=noted.marks if noted else (),
+            marks=(*(noted.marks if noted else ()), *_parametrizations(module)),
             result="" if returned is None or isinstance(returned, fx.Node) else formatting.text(returned),
         )
 
@@ -227,6 +230,18 @@ def _arguments(
     return (
         tuple(formatting.argument_of(arg, value_of) for arg in args),
         {key: formatting.argument_of(arg, value_of) for key, arg in kwargs.items()},
+    )
+
+
+def _parametrizations(module: nn.Module) -> tuple[str, ...]:
+    """Return a mark for each tensor of a module that is computed from others: ``weight by WeightNorm``."""
+    found = module._modules.get("parametrizations")
+    if found is None or formatting.plain_class(type(module)) is type(module):
+        return ()
+    steps = {name: list(made.children()) for name, made in found.named_children()}
+    return tuple(
+        f"{name} by {', '.join(type(each).__name__.lstrip('_') for each in each_step)}"
+        for name, each_step in steps.items()
     )
 
 

@@ -7,6 +7,7 @@ own names, and are compared step by step: what is called, what it takes, the sha
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -270,7 +271,7 @@ class _Replay(Probe):
     def _redirect(self, node: fx.Node) -> None:
         """Let a node take its arguments after the writes so far, and what it takes by no argument."""
         for source, recorded in self._taken[node].items():
-            current = self._traced_node(recorded, node)
+            current = self._taken_node(recorded, source) or self._traced_node(recorded, node)
             if current is not None and current is not source:
                 node.replace_input_with(source, current)
         for recorded in self._made.get(node, ()):
@@ -280,6 +281,23 @@ class _Replay(Probe):
                 current = self._traced_node(value, node)
                 if current is not None and current not in node.all_input_nodes:
                     node.kwargs = {**node.kwargs, key: current}
+
+    def _taken_node(self, recorded: fx.Node, source: fx.Node) -> fx.Node | None:
+        """Return the part of a result that an argument is now, where a node without a result of its own wrote it."""
+        if not recorded.meta.get("takes") or recorded.args[0] not in self._by:
+            return None
+        base: Any = self._by[recorded.args[0]]  # type: ignore[index]  # it is a node
+        at: Any = source
+        while isinstance(at, fx.Node) and at is not base and at.target in (operator.getitem, getattr):
+            at = at.args[0]
+        if at is base:
+            return None
+        if recorded not in self._joined:
+            with self._traced.graph.inserting_after(base):
+                taken = self._traced.graph.call_function(recorded.target, (base, *recorded.args[1:]))  # type: ignore[arg-type]
+            taken.meta.update(recorded.meta, stack=base.meta["stack"])
+            self._joined[recorded] = taken
+        return self._joined[recorded]
 
     def _traced_node(self, recorded: fx.Node, user: fx.Node) -> fx.Node | None:
         """Return the node of the traced graph for one of the recording."""

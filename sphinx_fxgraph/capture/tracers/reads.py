@@ -114,16 +114,11 @@ class _Place:
         if self.node is None:
             return
         if self.node.op == "output":
-            self.node.meta["result"] = formatting.text(self.node.args[0], _result)
+            self.node.meta["result"] = formatting.text(self.node.args[0])
         known = self.node.all_input_nodes
         more = [read for read in reads[1:] if read not in known]
         names = (f"read_{number}" for number in range(1, 1 + len(more)))
         self.node.kwargs = {**self.node.kwargs, **dict(zip(names, more, strict=True))}
-
-
-def _result(node: fx.Node) -> str:
-    outputs = node.meta.get("outputs", ())
-    return node.meta.get("result") or (formatting.short_meta(outputs[0]) if outputs else "?")
 
 
 def _replaced(value: Any, path: tuple[Any, ...], node: fx.Node) -> Any:
