@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import nn
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
+from torch.nn.utils.parametrize import is_parametrized as parametrized
 
 from sphinx_fxgraph.dtypes import DTYPES
 
@@ -57,7 +58,8 @@ def plain_forward(model: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, 
     stack = [top]
 
     def before(module: nn.Module, _args: object) -> None:
-        call = ModuleCall(paths.get(id(module), f"?{type(module).__name__}"), type(module).__name__)
+        name = _class_of(module)
+        call = ModuleCall(paths.get(id(module), f"?{name}"), name)
         stack[-1].calls.append(call)
         stack.append(call)
 
@@ -72,6 +74,12 @@ def plain_forward(model: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, 
         for handle in handles:
             handle.remove()
     return Facts(top.calls[0], tuple(tensors_in(result)), sum(tensor.numel() for tensor in model.parameters()))
+
+
+def _class_of(module: nn.Module) -> str:
+    """Return the name of a module's class, of a parametrized one that of the class it was before."""
+    cls = type(module)
+    return (cls.__mro__[1] if cls.__module__ == "torch.nn.utils.parametrize" and parametrized(module) else cls).__name__
 
 
 def paths_of(model: nn.Module) -> dict[int, str]:

@@ -237,6 +237,7 @@ class Symmetric(nn.Module):
     "output(linear)",
     x,
     traced=True,
+    marks={"normed": ("weight by WeightNorm",)},
 )
 class Parametrized(nn.Module):
     """Has parametrizations, used by its module and by a function."""

@@ -169,9 +169,7 @@ class _Writer:
         return replace(
             written,
             target=_target(path, scope.path),
-            kind=getattr(
-                module, "original_name", formatting.plain_class(type(module)).__name__
-            ),  # a ScriptModule's says what it was made from
+            kind=getattr(module, "original_name", formatting.plain_class(type(module)).__name__),
             type=formatting.dotted(type(module)),
             base=formatting.base_name(type(module)),
             detail=module_detail(module),
@@ -239,10 +237,8 @@ def _parametrizations(module: nn.Module) -> tuple[str, ...]:
     if found is None or formatting.plain_class(type(module)) is type(module):
         return ()
     steps = {name: list(made.children()) for name, made in found.named_children()}
-    return tuple(
-        f"{name} by {', '.join(type(each).__name__.lstrip('_') for each in each_step)}"
-        for name, each_step in steps.items()
-    )
+    names = {name: ", ".join(type(each).__name__.lstrip("_") for each in made) for name, made in steps.items()}
+    return tuple(f"{name} by {classes}" for name, classes in names.items())
 
 
 _KINDS = {"placeholder": "input", "output": "output"}

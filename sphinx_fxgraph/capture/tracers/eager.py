@@ -90,7 +90,9 @@ def _observe(
         with recorder.recording():
             recorder.receives(named(getattr(model, method or "forward"), args, kwargs))
             recorder.returns(recorder.run(getattr(model, method) if method else model, args, kwargs))
-    except (*by_model(), LimitError) as raised:
+    except LimitError as raised:
+        error = raised
+    except by_model() as raised:
         error = raised
         recorder.failed(raised)
     return recorder.trace(error)
