@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -339,14 +339,23 @@ def run(model: nn.Module, inputs: tuple[Tensor, ...]) -> Tensor:
     return result.detach().clone().double()
 
 
-def dependence(program: Program) -> set[str]:
-    """Return the inputs, parameters and buffers that the result truly depends on: a change of one changes it."""
+def dependence(program: Program, known: set[str]) -> set[str]:
+    """Return what the result truly depends on, a change of one changes it: inputs, parameters and buffers.
+
+    Args:
+        program: the model.
+        known: what need not be looked at.
+    """
     before = run(program.model(), program.inputs())
-    found = set()
-    for name, change in _sources(program):
-        if any(not _equal(change(number), before) for number in range(3)):
-            found.add(name)
-    return found
+    model = program.model()
+    names = {"x", "y", *(name for name, _ in (*model.named_parameters(), *model.named_buffers()))} - known
+
+    def depends(names: set[str]) -> bool:
+        return any(not _equal(_changed(program, names, number), before) for number in range(3))
+
+    if not depends(names):  # as is nearly always so
+        return set()
+    return {name for name in names if depends({name})}
 
 
 def _equal(one: Tensor | None, other: Tensor) -> bool:
@@ -355,25 +364,20 @@ def _equal(one: Tensor | None, other: Tensor) -> bool:
     return one.shape == other.shape and torch.equal(torch.nan_to_num(one), torch.nan_to_num(other))
 
 
-def _sources(program: Program) -> Iterator[tuple[str, Callable[[int], Tensor | None]]]:
-    model = program.model()
-    names = [name for name, _ in (*model.named_parameters(), *model.named_buffers())]
-
-    def changed(name: str, number: int) -> Tensor | None:
-        model, (x, y) = program.model(), program.inputs()
-        tensors = {"x": x, "y": y, **dict(model.named_parameters()), **dict(model.named_buffers())}
-        noise = torch.Generator().manual_seed(number)
-        with torch.no_grad():
+def _changed(program: Program, names: set[str], number: int) -> Tensor | None:
+    """Run a program with other values of some of its tensors; None where it fails."""
+    model, (x, y) = program.model(), program.inputs()
+    tensors = {"x": x, "y": y, **dict(model.named_parameters()), **dict(model.named_buffers())}
+    noise = torch.Generator().manual_seed(number)
+    scale = (0.01, 0.3, -0.2)[number]
+    with torch.no_grad():
+        for name in sorted(names):
             if tensors[name].is_floating_point():
-                scale = (0.01, 0.3, -0.2)[number]
                 tensors[name].add_(scale * (0.5 + torch.rand(tensors[name].shape, generator=noise)))
-        try:
-            return run(model, (x, y))
-        except (RuntimeError, IndexError, ValueError, ZeroDivisionError, OverflowError):
-            return None
-
-    for name in ("x", "y", *names):
-        yield name, lambda number, name=name: changed(name, number)  # type: ignore[misc]
+    try:
+        return run(model, (x, y))
+    except (RuntimeError, IndexError, ValueError, ZeroDivisionError, OverflowError):
+        return None
 
 
 def module_calls(program: Program) -> list[tuple[str, tuple[int, ...]]]:
