@@ -295,7 +295,8 @@ class _Replay(Probe):
         if recorded not in self._joined:
             with self._traced.graph.inserting_after(base):
                 taken = self._traced.graph.call_function(recorded.target, (base, *recorded.args[1:]))  # type: ignore[arg-type]
-            taken.meta.update(recorded.meta, stack=base.meta["stack"])
+            replayed = {key: value for key, value in recorded.meta.items() if key not in ("where", "source", "marks")}
+            taken.meta.update(base.meta | replayed, stack=base.meta["stack"], inplace=False, marks=())
             self._joined[recorded] = taken
         return self._joined[recorded]
 
