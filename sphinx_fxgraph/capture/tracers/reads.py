@@ -151,7 +151,11 @@ class _Differences:
             self._compare(one, "kwargs", (), one.kwargs, two.kwargs)
             if _is_other(one.meta.get("constant"), two.meta.get("constant")):
                 self._note_constant(one)
-            if _shapes(one) != _shapes(two) and SIZE_FROM_VALUES not in one.meta.get("marks", ()):
+            if (
+                one.op != "output"
+                and _shapes(one) != _shapes(two)
+                and SIZE_FROM_VALUES not in one.meta.get("marks", ())
+            ):
                 one.meta["marks"] = (*one.meta.get("marks", ()), SIZE_FROM_VALUES)
         else:
             self.complete = self.complete and len(run.graph.nodes) == len(other.graph.nodes)
