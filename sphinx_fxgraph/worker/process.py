@@ -36,7 +36,11 @@ _QUIET = 20.0
 """Seconds without any work, but at most a quarter of the limit, after which a forked child counts as hung."""
 _FORKS = hasattr(os, "fork") and sys.platform != "darwin"  # macOS: its own libraries crash in a forked child
 _BOOT = """\
-import importlib.util, sys
+import sys
+if sys.platform == "linux":  # the build may be killed while this imports: PR_SET_PDEATHSIG, SIGKILL
+    import ctypes
+    ctypes.CDLL(None).prctl(1, 9, 0, 0, 0)
+import importlib.util
 spec = importlib.util.spec_from_file_location("sphinx_fxgraph", sys.argv.pop(1))
 sys.modules["sphinx_fxgraph"] = module = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(module)
@@ -126,6 +130,8 @@ class _Server:
         """Import what every capture needs; meanwhile nothing is read, and the kernel watches the parent."""
         if _FORKS:
             sandbox.die_with_parent()
+            if self._abandoned(0):  # before the kernel was told
+                raise SystemExit
             child.preload(*names)
             gc.freeze()  # children share the memory of what they do not touch
             sandbox.die_with_parent(False)

@@ -264,7 +264,6 @@ OPTIONS = {
     "align": ":align: top",
     "name of markup": ":name: <script>alert(1)</script>",
     "alt of markup": ':alt: "><script>alert(1)</script>\x00',
-    "caption of an unknown role": ":caption: :nothing:`x`",
     "class": ":class: ???",
 }
 BODIES = {
