@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import warnings
 from collections.abc import Iterator
 
 from sphinx_fxgraph.errors import SpecError
@@ -41,7 +42,9 @@ class Located:
         """Before which characters ``()`` was put in."""
         self.code = f"{opening}{self._as_python()}\n)"
         try:
-            self.tree = ast.parse(self.code, mode="eval").body
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # "invalid decimal literal", without a place
+                self.tree = ast.parse(self.code, mode="eval").body
         except SyntaxError as error:
             raise self.error(_plainly(error.msg), self._offset(error.lineno or 1, (error.offset or 1) - 1)) from None
         except (ValueError, RecursionError, MemoryError):
