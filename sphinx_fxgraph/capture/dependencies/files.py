@@ -15,6 +15,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 
+from msgspec import structs
 from torch import nn
 
 from sphinx_fxgraph.cache.fingerprints import depends_on, is_source, read
@@ -42,7 +43,7 @@ def completed(record: Record, watched: Watch) -> Record:
         closure.take_class(path)
     closure.follow()
     sources, distributions = depends_on(closure.files)
-    return dataclasses.replace(
+    return structs.replace(
         record,
         sources=tuple(sorted({*record.sources, *sources}, key=lambda source: source.file)),
         distributions=dict(sorted({**record.distributions, **distributions}.items())),
