@@ -69,6 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     add_capture_options(draw)
     add_options(draw, ViewOptions)
     draw.add_argument("--dot", default="", help="the Graphviz engine to use, as a command")
+    draw.add_argument("--width", type=_width, help="of an SVG, PDF or PNG for print: 3.3in, 85mm, 240pt")
     draw.set_defaults(run=_draw)
     commands.add(subcommands)
     return parser
@@ -79,6 +80,13 @@ def _file(name: str) -> Path:
     if path.suffix.lower() not in export.SUFFIXES:
         raise argparse.ArgumentTypeError(f"{name!r} ends in none of {', '.join(export.SUFFIXES)}")
     return path
+
+
+def _width(text: str) -> float:
+    try:
+        return export.length(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _show(options: argparse.Namespace) -> int:
@@ -100,7 +108,8 @@ def _draw(options: argparse.Namespace) -> int:
     problem = sentence(record.failure) if record.failure else ""
     if record.root or path.suffix.lower() == ".json":  # of a model that failed there may be a part to draw
         try:
-            content = export.content(path.suffix.lower(), record, view, spec.target or spec.label, options.dot)
+            title = spec.target or spec.label
+            content = export.content(path.suffix.lower(), record, view, title, options.dot, options.width)
             path.write_bytes(content)
         except (ConverterMissingError, EngineFailedError, EngineMissingError, OSError) as error:
             problem = str(error)

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 POINTS = 0.75
 """Points of a PDF for each unit of the drawing."""
-_SCALE = 2
+SCALE = 2.0
 """Pixels of a PNG for each unit of the drawing: sharp on the displays of today."""
 
 
@@ -27,16 +27,17 @@ def pdf(svg: str) -> bytes:
     return cast("bytes", _cairosvg().svg2pdf(bytestring=svg.encode()))
 
 
-def png(svg: str) -> bytes:
-    """A PNG, two pixels for each unit of the drawing.
+def png(svg: str, scale: float = SCALE) -> bytes:
+    """Return a PNG.
 
     Args:
         svg: what `print_svg` gives.
+        scale: pixels for each px of the drawing.
 
     Raises:
         ConverterMissingError: CairoSVG is not there.
     """
-    return cast("bytes", _cairosvg().svg2png(bytestring=svg.encode(), scale=_SCALE))
+    return cast("bytes", _cairosvg().svg2png(bytestring=svg.encode(), scale=scale))
 
 
 CONVERTERS: dict[str, Callable[[str], bytes]] = {".pdf": pdf, ".png": png}

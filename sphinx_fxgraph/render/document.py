@@ -53,12 +53,27 @@ def inside_svg(inside: Inside, *, figure: str, shares: Shares | None = None, row
 
 
 def print_svg(
-    picture: Frame, *, title: str, description: str, shares: Shares | None = None, legend: bool = True
+    picture: Frame,
+    *,
+    title: str,
+    description: str,
+    shares: Shares | None = None,
+    legend: bool = True,
+    width: float | None = None,
 ) -> str:
-    """A whole SVG file in light colours, without style sheet, script or variable."""
-    return '<?xml version="1.0" encoding="utf-8"?>\n' + "".join(
-        PrintWriter("fxgraph", shares, legend=legend).document(picture, title, description)
-    )
+    """Return a whole SVG file in light colours, without style sheet, script or variable.
+
+    Args:
+        picture: what is drawn.
+        title: its name.
+        description: a sentence in its place.
+        shares: numbers for shades.
+        legend: whether the picture is explained below it.
+        width: the width that it is shown at, in px of 1/96 inch, instead of its own.
+    """
+    writer = PrintWriter("fxgraph", shares, legend=legend)
+    writer.width = width
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + "".join(writer.document(picture, title, description))
 
 
 def print_size(picture: Frame, *, shares: Shares | None = None, legend: bool = True) -> tuple[float, float]:

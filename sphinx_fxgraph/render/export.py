@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import re
 from collections.abc import Callable
 
 from sphinx_fxgraph.layout.graphviz import Engine, find_engine
@@ -11,16 +13,47 @@ from sphinx_fxgraph.render import convert, document, html_page, summary
 from sphinx_fxgraph.render import drawing as compose
 from sphinx_fxgraph.render.dot.model import source
 
+_PX = {"in": 96.0, "cm": 96 / 2.54, "mm": 96 / 25.4, "pt": 96 / 72, "px": 1.0}
+"""Pixels of SVG for each unit of length."""
+_ONE_COLUMN = 5 * 96.0
+"""In a column of a page that is narrower than this, panels would make the letters too small."""
+_PRINTED = 300 / 96
+"""Pixels of a PNG for each px of a figure whose width is given: 300 for an inch."""
 
-def print_svg(record: Record, look: ViewOptions, title: str, engine: Engine | None = None) -> str:
-    """A whole SVG file in light colours that needs no style sheet.
+
+def length(text: str) -> float:
+    """Return a length such as ``3.3in``, ``85mm``, ``8.5cm``, ``240pt`` or ``320px`` in px of 1/96 inch.
+
+    Raises:
+        ValueError: the text is no length.
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d+)?) *(in|cm|mm|pt|px)", text.strip())
+    if not found or not float(found[1]):
+        raise ValueError(f"{text!r} is no width; for example 3.3in, 85mm, 240pt")
+    return float(found[1]) * _PX[found[2]]
+
+
+def print_svg(
+    record: Record, look: ViewOptions, title: str, engine: Engine | None = None, width: float | None = None
+) -> str:
+    """Return a whole SVG file in light colours that needs no style sheet.
+
+    Args:
+        record: the model.
+        look: how it is drawn.
+        title: what it is called.
+        engine: the layout engine instead of the one that is found.
+        width: the width of the figure in px of 1/96 inch. In one of less than 5 inches there are no panels, unless the
+            option asks for them.
 
     Raises:
         EngineMissingError: there is no layout engine.
     """
+    if width and width < _ONE_COLUMN and look.panels == "auto":
+        look = dataclasses.replace(look, panels="no")
     job = compose.Job(record, look, paper=True)
     compose.lay_out([job], engine or find_engine())
-    return document.print_svg(compose.scene(job), title=title, description=summary.describe(record))
+    return document.print_svg(compose.scene(job), title=title, description=summary.describe(record), width=width)
 
 
 def html(record: Record, look: ViewOptions, title: str, engine: Engine | None = None) -> str:
@@ -34,7 +67,9 @@ def html(record: Record, look: ViewOptions, title: str, engine: Engine | None = 
     return html_page.page(job, title)
 
 
-def content(suffix: str, record: Record, look: ViewOptions, title: str, engine: str = "") -> bytes:
+def content(
+    suffix: str, record: Record, look: ViewOptions, title: str, engine: str = "", width: float | None = None
+) -> bytes:
     """What stands in a file of this kind.
 
     Args:
@@ -43,21 +78,26 @@ def content(suffix: str, record: Record, look: ViewOptions, title: str, engine: 
         look: how it is drawn; DOT and JSON have all of it.
         title: what it is called.
         engine: a command for the layout engine instead of the one that is found.
+        width: of an SVG, PDF or PNG, in px of 1/96 inch, instead of its own.
 
     Raises:
         EngineMissingError: there is no layout engine.
         ConverterMissingError: PDF or PNG is asked for, and what converts is not there.
     """
+    if suffix in _PICTURES:
+        return _PICTURES[suffix](print_svg(record, look, title, find_engine(engine), width), width)
     return _WRITERS[suffix](record, look, title, engine)
 
 
+_PICTURES: dict[str, Callable[[str, float | None], bytes]] = {
+    ".svg": lambda svg, _: svg.encode(),
+    ".pdf": lambda svg, _: convert.pdf(svg),
+    ".png": lambda svg, width: convert.png(svg, _PRINTED if width else convert.SCALE),
+}
 _WRITERS: dict[str, Callable[[Record, ViewOptions, str, str], bytes]] = {
-    ".svg": lambda record, look, title, engine: print_svg(record, look, title, find_engine(engine)).encode(),
     ".html": lambda record, look, title, engine: html(record, look, title, find_engine(engine)).encode(),
-    ".pdf": lambda record, look, title, engine: convert.pdf(print_svg(record, look, title, find_engine(engine))),
-    ".png": lambda record, look, title, engine: convert.png(print_svg(record, look, title, find_engine(engine))),
     ".dot": lambda record, _, __, ___: source(record).encode(),
     ".json": lambda record, _, __, ___: record.to_json().encode(),
 }
 
-SUFFIXES = tuple(_WRITERS)
+SUFFIXES = (".svg", ".html", ".pdf", ".png", ".dot", ".json")

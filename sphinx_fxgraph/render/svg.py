@@ -83,6 +83,8 @@ class Writer:
         self, figure: str, shares: Shares | None = None, *, rows: bool | Container[str] = False, table: str = ""
     ) -> None:
         self.figure, self.shares, self.rows, self.table = figure, shares, rows, table
+        self.width: float | None = None
+        """The width that the picture is shown at, in px of 1/96 inch, if it is not its own."""
         self.seen: set[str] = set()
         """Ids of the first letters that lead to each panel."""
 
@@ -117,6 +119,7 @@ class Writer:
     def document(self, picture: Frame, title: str, description: str) -> Iterator[str]:
         """A whole SVG element."""
         width, height = self.size(picture)
+        scale = self.width / width if self.width else 1.0
         name = f"{self.figure}--title"
         about = f"{self.figure}--desc"
         yield tag(
@@ -124,8 +127,8 @@ class Writer:
             xmlns="http://www.w3.org/2000/svg",
             **self.style("fxg-svg"),
             viewBox=f"0 0 {number(width)} {number(height)}",
-            width=float(width),
-            height=float(height),
+            width=width * scale,
+            height=height * scale,
             role="group",
             aria_labelledby=name,
             aria_describedby=about,

@@ -55,6 +55,18 @@ def test_pdf_and_png_show_it() -> None:
     assert (width, height) == (2 * float(root.get("width", 0)), 2 * float(root.get("height", 0)))
 
 
+def test_a_figure_for_print_has_the_width_of_a_column() -> None:
+    root = ET.fromstring(export.content(".svg", RECORD, ViewOptions(), "n", width=export.length("3.3in")))
+    whole = ET.fromstring(export.content(".svg", RECORD, ViewOptions(), "n"))
+    assert (float(root.attrib["width"]), root.attrib["viewBox"]) == (316.8, whole.attrib["viewBox"])
+    ratio = float(root.attrib["height"]) / float(root.attrib["width"])
+    assert ratio == pytest.approx(float(whole.attrib["height"]) / float(whole.attrib["width"]), abs=0.01)
+    assert [export.length(text) for text in ("25.4mm", "2.54cm", "72pt", "96px")] == pytest.approx([96] * 4)
+    for wrong in ("3.3", "wide", "0in", "-1in"):
+        with pytest.raises(ValueError, match=r"3\.3in"):
+            export.length(wrong)
+
+
 def test_where_nothing_converts_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cairosvg", None)  # as Python itself notes what cannot be imported
     with pytest.raises(ConverterMissingError, match=r"pip install 'sphinx-fxgraph\[print\]'"):
