@@ -221,6 +221,8 @@ def span(node: Node, run: Run) -> str:
     if head and first.startswith(f"{head}."):
         last = tail
     weights = f", {run.weights} weights" if run.weights else ""
+    if run.carried:  # an arrow back, with the names of the state
+        weights += f", ↺ {', '.join(fonts.shorten(name, 16) for name in run.carried[:2])}"
     return f"{fonts.shorten(first, 20)} … {fonts.shorten(last, 20)}{weights}"
 
 

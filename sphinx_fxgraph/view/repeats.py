@@ -54,6 +54,8 @@ class _Folder:
         """By name of a node: who takes its results."""
         self.returned = {value.node for value in self.body.outputs}
         self.runs: dict[str, Run] = {}
+        self.constants: dict[str, str] = {}
+        """The arguments of each operator without the values in them."""
 
     def folded(self) -> tuple[Body, dict[str, Body]]:
         """The body with its runs folded, and the bodies of their periods."""
@@ -82,7 +84,9 @@ class _Folder:
             nodes.append(node)
             results = [self._results(member[-1]) for member in members] if self.loose else []
             names = tuple(each.name for member in members for each in member)
-            self.runs[node.name] = Run(count, members[-1][0].name, _weights(members), _spread(results), names)
+            weights = _weights(members)
+            carried = self._carried(at, period) if weights == "same" else ()
+            self.runs[node.name] = Run(count, members[-1][0].name, weights, _spread(results), names, carried)
             at += period * count
         return (rewired(self.body, nodes, renamed) if self.runs else self.body), made
 
@@ -101,7 +105,8 @@ class _Folder:
             if self.keys[at] != self.keys[at + period] or (best[1] > 1 and not period % best[0]):
                 continue
             keys = self.keys[at : at + period]
-            if keys != self.keys[at + period : at + 2 * period]:
+            # Two comparisons are cheap, and leave few places whose wiring is worth a look.
+            if any(keys != self.keys[at + k * period : at + (k + 1) * period] for k in range(1, FEWEST)):
                 continue
             count = self._count(at, period, keys)
             if count >= FEWEST and count * period > best[0] * best[1]:
@@ -140,8 +145,18 @@ class _Folder:
                     place = ("elsewhere", value)
                 found.append(place)
             if not node.body and node.op.startswith("call_"):
-                found.append(_constants(node))
+                found.append(self._constants(node))
         return tuple(found)
+
+    def _constants(self, node: Node) -> str:
+        if node.name not in self.constants:
+            self.constants[node.name] = _constants(node)
+        return self.constants[node.name]
+
+    def _carried(self, at: int, period: int) -> tuple[str, ...]:
+        """Return the names of what a member of a run takes from the one before."""
+        places = [place for place in self._wiring(at, period, 1) if isinstance(place, tuple) and place[0] == "before"]
+        return tuple(dict.fromkeys(self.nodes[at + place[1]].name for place in places))
 
     def _starts(self, at: int, period: int, wiring: tuple[object, ...]) -> bool:
         """Whether the first member is wired as the second, but that it takes from elsewhere what that takes from it."""

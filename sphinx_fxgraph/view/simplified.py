@@ -32,6 +32,8 @@ class Run:
     """The results of members that differ in sizes, as ranges."""
     names: tuple[str, ...] = ()
     """Of the nodes of all members, in the body that they were folded in."""
+    carried: tuple[str, ...] = ()
+    """The nodes whose results a step of a loop hands to the next: its state."""
 
 
 @dataclass(frozen=True)

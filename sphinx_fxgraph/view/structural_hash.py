@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 
 from sphinx_fxgraph.record.model import Node, Record, TensorMeta
+from sphinx_fxgraph.view.simplified import GROUP
 
 
 class Likeness:
@@ -24,7 +25,7 @@ class Likeness:
             return (node.op, node.name)
         if self.loose:
             return (node.op, node.kind, node.type, self.body(node.body))
-        target = "" if node.op in ("call_module", "get_attr") else node.target
+        target = "" if node.op in ("call_module", "get_attr", GROUP) else node.target  # names, not what is called
         shapes = (node.outputs, _shapes(node.parameters), _shapes(node.buffers))
         marks = [mark for mark in node.marks if mark != "dead"]  # what the last step of a loop leaves unused
         return (node.op, node.kind, node.type, target, node.config, node.body, shapes, tuple(marks), node.inplace)
