@@ -402,6 +402,12 @@ class FigureOptions(_Options):
         Switch(),
         "Whether a table of the model's stages follows: what each is made of, its result, parameters and MACs.",
     )
+    describe: bool = _option(
+        False,
+        Switch(),
+        "Whether a paragraph before the picture describes the model: inputs, result, what it is made of, its stages, "
+        "parameters and MACs, all from the record.",
+    )
     table: tuple[str, ...] | None = _option(
         None, Names(COLUMNS, "column"), "The columns of the node table, in this order, or ``none``."
     )

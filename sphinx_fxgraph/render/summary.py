@@ -9,6 +9,7 @@ from sphinx_fxgraph.record.conventions import macs_of, macs_text
 from sphinx_fxgraph.record.metrics import tied_parameters
 from sphinx_fxgraph.record.model import Body, Node, Record, TensorMeta, Value, Verdict, join
 from sphinx_fxgraph.tables.rows import body_paths
+from sphinx_fxgraph.tables.stages import stages
 from sphinx_fxgraph.text.shapes import format_shape
 from sphinx_fxgraph.text.translate import _, count, mark
 from sphinx_fxgraph.text.units import PLAIN, Units
@@ -90,6 +91,32 @@ def describe(record: Record, units: Units = PLAIN) -> str:
         failed = _("failed at {}", record.failure.node) if record.failure.node else _("failed")
         sentence = "; ".join(filter(None, (sentence, f"{failed}: {record.failure.message}")))
     return sentence
+
+
+def paragraph(record: Record, units: Units = PLAIN) -> str:
+    """Return what a model is in a few sentences, as a model card has it; empty without a complete graph.
+
+    Args:
+        record: the model.
+        units: how numbers are written, and what counts as a MAC.
+    """
+    if not record.root or record.failure:
+        return ""
+    given, outputs = ends(record)
+    macs = macs_of(record.totals, units.convention)
+    parts = [count(number, *_PARTS[name]) for name, number in _made_of(record).items() if number]
+    listed = [
+        _("{} ({}) gives {}", stage.name, stage.made_of, stage.output) if stage.output else stage.name
+        for stage in stages(record)
+    ]
+    sentences = [
+        _("{} takes {} and returns {}.", record.bodies[record.root].type.rpartition(".")[2], given, outputs),
+        _("It has {}.", units.parameters(record.totals.parameters)) if record.modules else "",
+        _("One call takes {}.", units.macs(macs)) if macs else "",
+        _("It is made of {}.", ", ".join(parts)) if parts else "",
+        _("Its stages, from input to output: {}.", "; ".join(listed)) if len(listed) > 1 else "",
+    ]
+    return " ".join(filter(None, sentences))
 
 
 def shapes(record: Record) -> str:

@@ -25,6 +25,7 @@ Net
 
 .. fxgraph:: torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU())
    :inputs: 1, 4
+   :describe:
    :caption: A caption
    :alt: What it looks like
 
@@ -66,6 +67,10 @@ def test_languages_share_one_capture(tmp_path: Path) -> None:
     project.write("index.rst", PAGE)
     english = project.build("html", "-W")
     assert (english.warnings, english.status) == ("", 0)
+    described = BeautifulSoup(english.page(), "lxml").select_one("p.fxg-description")
+    assert described.get_text().startswith(
+        "Sequential takes 1×4 and returns 1×8. It has 40 parameters. One call takes 32 MACs. It is made of"
+    )
     template = project.build("gettext", "-W", "-d", str(tmp_path / "gettext")).page("index.pot")
     assert 'msgid "A caption"' in template
     assert 'msgid "What it looks like"' in template
@@ -84,6 +89,7 @@ def test_languages_share_one_capture(tmp_path: Path) -> None:
     assert "Wie es aussieht" in str(figures[0].svg)
     assert "40 Parameter" in figures[0].select_one(".fxg-facts").get_text()
     assert "gleicher Graph für jeden Eingabewert" in figures[0].select_one(".fxg-facts").get_text()
+    assert "Sequential nimmt 1×4 und gibt 1×8 zurück." in page.get_text()
     assert "1 lineare Schicht" in str(figures[1].svg)
     assert "Knotentabelle (" in page.get_text()
     assert "Eingabe, Ausgabe" in page.select_one(".fxg-legend").get_text()

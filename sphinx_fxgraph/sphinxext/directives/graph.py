@@ -181,6 +181,7 @@ def build_figure(
         color=options.get("color", ""),
         legend=options.get("legend", True),
         rows=options.get("table") != (),
+        describe=options.get("describe", False),
     )
     figure = nodes.figure("", place, classes=["fxgraph", *options.get("class", ())])
     if "align" in options:

@@ -87,6 +87,10 @@ def _fill_figure(env: BuildEnvironment, place: fxgraph) -> None:
     left_out = sum(job.left_out for job in run.jobs(place["spec"], look_of(place["look"]))) if drawn else 0
     told = compared.facts if compared else " · ".join(summary.facts(shown, run.config.units, left_out))
     kind_of_line: type[nodes.TextElement] = fxgraph_facts if _is_html(run) else nodes.paragraph
+    text = summary.paragraph(shown, run.config.units) if place.get("describe") and not compared else ""
+    if text:
+        described = nodes.paragraph(text, text, classes=["fxg-description"])
+        figure.parent.insert(figure.parent.index(figure), described)
     facts = kind_of_line("", told, classes=["fxg-facts"])
     if drawn and _is_html(run) and getattr(run.builder, "download_support", False):
         dot = run.dot_name(place["spec"])
