@@ -22,7 +22,7 @@ from torch.nn.parameter import UninitializedBuffer, is_lazy
 import sphinx_fxgraph
 from sphinx_fxgraph.cache.fingerprints import class_files, depends_on
 from sphinx_fxgraph.capture.dependencies.call_profiler import unwatched
-from sphinx_fxgraph.capture.errors import CaptureError, place, said
+from sphinx_fxgraph.capture.errors import CaptureError, by_model, place, said
 from sphinx_fxgraph.capture.formatting import short_meta
 from sphinx_fxgraph.capture.metrics.extra_macs import pooled
 from sphinx_fxgraph.capture.metrics.shape_prop import ProbeError, probe
@@ -396,7 +396,7 @@ def _target_file(spec: GraphSpec) -> str:
         module = join(module, part)
         try:
             found = importlib.util.find_spec(module)
-        except Exception:  # noqa: BLE001 - finding a name imports its parents, which may raise anything
+        except by_model():  # finding a name imports its parents, which may raise anything
             break
         if found is None:
             break
