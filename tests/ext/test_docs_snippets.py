@@ -104,11 +104,11 @@ def test_the_example_in_both_languages_is_the_same_figure(built: Build) -> None:
         assert boxes(name) == boxes(f"{name}-myst"), name
 
 
-def test_python_in_the_readme_runs() -> None:
+def test_python_in_the_readme_runs(tmp_path: Path) -> None:
     blocks = [block for block in fenced(README.read_text(encoding="utf-8"), "python") if "import torch" in block]
     assert blocks
     for block in blocks:
-        subprocess.run([sys.executable, "-c", block], check=True)
+        subprocess.run([sys.executable, "-c", block], check=True, cwd=tmp_path)
 
 
 @pytest.mark.parametrize("page", ["python.rst"])
