@@ -325,7 +325,7 @@ def _made_by() -> dict[str, str]:
     return {
         "python": platform.python_version(),
         "sphinx-fxgraph": sphinx_fxgraph.__version__,
-        "torch": torch.__version__,
+        "torch": str(torch.__version__),
     }
 
 

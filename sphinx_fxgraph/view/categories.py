@@ -39,7 +39,13 @@ _KINDS = {
         reciprocal square iadd isub imul itruediv add_ sub_ mul_ div_ clamp_ rsub where masked_fill
         masked_fill_ erf floor ceil round eq ne lt le gt ge and_ or_ not_ invert logical_and logical_or
         logical_not outer cross lerp argmax argmin topk sort tril triu index_add index_add_ scatter_add scatter_add_
-        log1p expm1 atan2
+        log1p expm1 atan2 and or xor not lshift rshift bitwise_and bitwise_or bitwise_xor bitwise_not
+        bitwise_left_shift bitwise_right_shift logical_xor absolute acos acosh asin asinh atan atanh arccos arccosh
+        arcsin arcsinh arctan arctan2 arctanh addbmm addmv addr ceil clip conj_physical copysign cosh cumprod deg2rad
+        digamma divide erfc erfinv exp2 fix float_power floor_divide fmod frac gcd greater greater_equal heaviside
+        hypot i0 igamma igammac index_reduce lcm ldexp less less_equal lgamma log10 log2 logit map map2 multiply
+        mvlgamma nan_to_num negative nextafter not_equal polygamma rad2deg remainder renorm scatter_reduce sgn sign
+        sinc sinh subtract tan true_divide trunc xlogy linalg_vector_norm vector_norm apply tril_ triu_
     """,
     "shape": """
         view reshape flatten Flatten Unflatten unflatten permute transpose t T contiguous expand expand_as
@@ -49,11 +55,14 @@ _KINDS = {
         pixel_shuffle pixel_unshuffle ChannelShuffle ZeroPad2d ReflectionPad1d ReflectionPad2d
         ReplicationPad2d ConstantPad1d ConstantPad2d CircularPad1d CircularPad2d Fold Unfold unfold fold
         movedim swapaxes unbind tile repeat_interleave flip view_as reshape_as size getattr dim item bool to_dense
-        scatter scatter_ one_hot
+        scatter scatter_ one_hot setitem copy index_copy index_fill index_put put masked_scatter as_strided swapdims
+        resize resize_as resize_as_sparse sparse_resize sparse_resize_and_clear set requires_grad share_memory
+        fill_diagonal to_copy
     """,
     "param": """
         arange zeros ones full empty eye linspace tensor zeros_like ones_like full_like empty_like new_zeros new_ones
-        new_full new_empty rand randn rand_like randn_like
+        new_full new_empty rand randn rand_like randn_like zero fill normal uniform bernoulli random exponential
+        cauchy geometric log_normal
     """,
 }
 _CATEGORY = {kind: category for category, kinds in _KINDS.items() for kind in kinds.split()}
@@ -65,4 +74,4 @@ def category(node: Node) -> str:
         return "io"
     if node.op == "get_attr":
         return "param"
-    return _CATEGORY.get(node.kind) or _CATEGORY.get(node.kind.rstrip("_")) or _CATEGORY.get(node.base) or "other"
+    return _CATEGORY.get(node.kind) or _CATEGORY.get(node.kind.strip("_")) or _CATEGORY.get(node.base) or "other"

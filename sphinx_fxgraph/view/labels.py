@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 import re
 from collections.abc import Sequence
@@ -215,7 +216,7 @@ def times(box: Box) -> str:
 
 
 def span(node: Node, run: Run) -> str:
-    """First and last name of a run, and whether its members share their weights."""
+    """Return the first and last name of a run, or all if some are skipped, and whether its members share weights."""
     first, last = node.name, run.last
     head, _, tail = last.rpartition(".")
     if head and first.startswith(f"{head}."):
@@ -223,7 +224,20 @@ def span(node: Node, run: Run) -> str:
     weights = f", {run.weights} weights" if run.weights else ""
     if run.carried:  # an arrow back, with the names of the state
         weights += f", ↺ {', '.join(fonts.shorten(name, 16) for name in run.carried[:2])}"
+    if numbers := _numbers(run):
+        return f"{fonts.shorten(first, 20)}, {fonts.shorten(', '.join(map(str, numbers[1:])), 28)}{weights}"
     return f"{fonts.shorten(first, 20)} … {fonts.shorten(last, 20)}{weights}"
+
+
+def _numbers(run: Run) -> list[int]:
+    """Return the numbers of the members of a run in their list of modules if it skips some, else nothing."""
+    period = max(len(run.names) // run.count, 1)
+    paths = [name.rpartition(".") for name in run.names[::period]]
+    numbers = [int(tail) for _, _, tail in paths if tail.isdecimal()]
+    if len(numbers) < len(paths) or len({head for head, _, _ in paths}) > 1:
+        return []
+    steps = {two - one for one, two in itertools.pairwise(numbers)}
+    return [] if len(steps) == 1 and max(steps) <= period else numbers
 
 
 def title(node: Node) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from msgspec import structs
+from older import older_json
 
 from sphinx_fxgraph import model_record
 from sphinx_fxgraph.layout.graphviz import find_engine
@@ -17,7 +18,10 @@ from sphinx_fxgraph.render import document
 from sphinx_fxgraph.render import drawing as compose
 
 torch = pytest.importorskip("torch")
+from sphinx_fxgraph.capture.capture import record_model  # noqa: E402 - only where torch is
+
 nn = torch.nn
+
 pytestmark = pytest.mark.torch
 
 
@@ -174,3 +178,46 @@ def test_the_drawing_says_in_words_and_by_class_what_differs() -> None:
         assert f">{text}<" in drawing
     for name in ("fxg-added", "fxg-removed", "fxg-changed"):
         assert name in drawing
+
+
+class Sized(nn.Module):
+    def __init__(self, squared: bool) -> None:
+        super().__init__()
+        self.squared = squared
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if self.squared:
+            x = x * x.dim()
+        y = x.sum(dim=1)
+        return y * x.dim()
+
+
+def test_the_name_of_a_keyword_is_not_the_name_of_a_node() -> None:
+    before, after = (record_model(Sized(squared), (torch.ones(2, 2, 2),), {}) for squared in (False, True))
+    assert not [change for change in compare(before, after).changes if change.operator == "sum"]
+
+
+class Added(nn.Module):
+    def __init__(self, looks: bool) -> None:
+        super().__init__()
+        self.looks = looks
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        z = torch.relu(y)
+        z += x
+        if self.looks and x.sum() > 100:
+            z = z * 2
+        return z
+
+
+def test_one_operator_is_one_however_it_was_traced() -> None:
+    args = torch.ones(2, 2), torch.ones(2, 2)
+    before, after = (record_model(Added(looks), args, {}) for looks in (False, True))
+    assert before.tracer != after.tracer
+    assert not [change for change in compare(before, after).changes if change.operator == "add"]
+
+
+def test_arguments_of_an_older_record_are_compared_where_they_are_certain() -> None:
+    new = record_model(Sized(False), (torch.ones(2, 2, 2),), {})
+    old = Record.from_json(older_json(new, 2))
+    assert compare(old, new).changes == ()

@@ -9,6 +9,7 @@ import pytest
 
 from sphinx_fxgraph import model_record
 from sphinx_fxgraph.options import ViewOptions
+from sphinx_fxgraph.view.labels import span
 from sphinx_fxgraph.view.level import Box, Level
 from sphinx_fxgraph.view.levels import root_level
 
@@ -164,3 +165,20 @@ def test_a_run_in_a_model_that_is_cut_into_stretches_keeps_its_count() -> None:
     record = model_record(Net(long, layers=blocks(5)), X).record
     (kept,) = {box.run.count for box in boxes(root_level(record, ViewOptions(open=("*",)))) if box.run}
     assert kept == 5
+
+
+def test_equal_layers_of_a_plain_sequential_are_a_run_though_their_names_are_numbers() -> None:
+    assert runs(nn.Sequential(*(nn.Linear(4, 4) for _ in range(6)))) == [("0", 6, "own")]
+
+
+def test_a_run_that_skips_modules_says_which_it_has() -> None:
+    def skipping(self: nn.Module, x: torch.Tensor) -> torch.Tensor:
+        for number in (0, 1, 3, 5):
+            x = x + self.layers[number](x)
+        return x
+
+    model = Net(skipping, layers=nn.ModuleList(nn.Linear(4, 4) for _ in range(6)))
+    level = root_level(model_record(model, X).record, ViewOptions())
+    (box,) = (box for box in boxes(level) if box.run)
+    assert box.run is not None
+    assert span(box.node, box.run) == "layers.0, 1, 3, 5, own weights"

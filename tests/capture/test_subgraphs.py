@@ -13,8 +13,11 @@ from torch import Tensor, nn  # noqa: E402 - only where torch is
 from torch.nn import functional  # noqa: E402
 
 from sphinx_fxgraph.capture.capture import record_model  # noqa: E402
-from sphinx_fxgraph.record.model import Body, Record, Value  # noqa: E402
+from sphinx_fxgraph.capture.formatting import kind_of  # noqa: E402
+from sphinx_fxgraph.record.model import Body, Node, Record, Value  # noqa: E402
 from sphinx_fxgraph.render.dot.flattened import unrolled  # noqa: E402
+from sphinx_fxgraph.render.summary import describe  # noqa: E402
+from sphinx_fxgraph.view.categories import category  # noqa: E402
 
 X = torch.ones(1, 3, 8)
 
@@ -372,3 +375,82 @@ def test_blocks_that_differ_in_a_setting_or_an_argument_are_other_bodies() -> No
         "drop, 1",
         "drop, 1.0",
     ]
+
+
+@pytest.mark.parametrize("tracer", ["observed", "export"])
+@pytest.mark.parametrize(
+    ("call", "detail"),
+    [
+        (lambda x: x.std(False), "unbiased=False"),
+        (lambda x: x.diff(2), "n=2"),
+        (lambda x: x.std(1, False), "dim=1"),
+        (lambda x: x.max(1)[0], "dim=1"),
+        (lambda x: x.chunk(2, 1)[0], "dim=1"),
+        (lambda x: x.topk(2)[0], "k=2"),
+        (lambda x: torch.cat([x, x], 1), "dim=1"),
+        (lambda x: x.flatten(1), "dim=1"),
+        (lambda x: x.unsqueeze(0), "dim=0"),
+    ],
+)
+def test_a_label_names_arguments_as_the_schema_of_the_operator_does(call: Any, detail: str, tracer: str) -> None:
+    class Called(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return call(x)
+
+    record = record_model(Called(), (torch.ones(4, 4),), {}, tracer=tracer)
+    assert record.bodies[record.root].nodes[1].detail.replace("[1]", "1") == detail
+
+
+def test_the_norm_of_a_degree_has_no_dimension() -> None:
+    class Norm(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x.norm(2)
+
+    record = record_model(Norm(), (torch.ones(4, 4),), {})
+    assert record.bodies[record.root].by_name["norm"].detail == "p=2"
+
+
+def test_a_label_that_cannot_be_made_does_not_hide_the_error_of_the_model() -> None:
+    failure = record_model(nn.Upsample(), (torch.ones(1, 1, 2, 2),), {}).failure
+    assert failure is not None
+    assert failure.message == "either size or scale_factor should be defined"
+
+
+def test_every_in_place_method_and_python_operator_has_a_category() -> None:
+    methods = [name for name in dir(torch.Tensor) if name.endswith("_") and name[0] != "_" and name[-2] != "_"]
+    operators = ["and_", "or_", "xor", "invert", "iand", "ior", "ixor", "lshift", "rshift", "setitem", "imod", "ipow"]
+    kinds = {name: kind_of(name) for name in (*methods, *operators)}
+    found = {name: category(Node(kind, "call_method", name, kind)) for name, kind in kinds.items()}
+    assert [name for name, of in found.items() if of == "other"] == []
+    assert found["relu_"] == "act"
+    assert found["and_"] == found["__iand__".strip("_")] == "math"
+
+
+def test_a_parametrized_convolution_is_a_convolution_with_a_remark() -> None:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a = nn.utils.parametrizations.weight_norm(nn.Conv1d(8, 8, 3))
+            self.b = nn.Conv1d(8, 8, 3)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.b(self.a(x))
+
+    record = record_model(Net(), (torch.ones(1, 8, 16),), {})
+    a, b = record.bodies[record.root].nodes[1:3]
+    assert (a.kind, a.type, a.detail, category(a)) == (b.kind, b.type, b.detail, "matmul")
+    assert (a.marks, b.marks) == (("weight: WeightNorm",), ())
+    assert "2 convolutions" in describe(record)
+
+
+def test_arguments_are_data_where_names_are_numbers_or_keywords() -> None:
+    class Numbers(nn.Sequential):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.clamp(1 - self[1](self[0](x)), min=0, max=1)
+
+    record = record_model(Numbers(nn.Linear(4, 4), nn.Linear(4, 4)), (torch.ones(1, 4),), {})
+    body = record.bodies[record.root]
+    (difference,) = (node for node in body.nodes if Value("1") in node.inputs)
+    assert difference.args in ((1, Value("1")), (Value("1"), 1))  # torch.sub or Tensor.__rsub__
+    assert dict(body.by_name["clamp"].kwargs) == {"min": 0, "max": 1}
+    assert [operator.kwargs for operator in unrolled(record) if operator.node.kind == "clamp"] == ["min=0, max=1"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,14 +11,18 @@ from torch import fx, nn
 from torch.nn.modules import adaptive, conv, dropout, fold, padding, pixelshuffle, pooling, rnn
 
 from sphinx_fxgraph.capture.formatting import kind_of, short_dtype, short_name, text
+from sphinx_fxgraph.capture.torch_private import OpOverload
 
 MOST = 20
 """Characters of a detail made from arguments; a longer one is left to the tables."""
 
 
 def module_detail(module: nn.Module) -> str:
-    """The sizes that tell a leaf module from others of its class."""
-    return next((write(module) for types, write in _MODULES if isinstance(module, types)), "")
+    """Return the sizes that tell a leaf module from others of its class."""
+    try:
+        return next((write(module) for types, write in _MODULES if isinstance(module, types)), "")
+    except Exception:  # noqa: BLE001 - a label must not hide what the model itself says: Upsample without a size
+        return ""
 
 
 def _times(sizes: Any) -> str:
@@ -97,20 +102,26 @@ _MODULES: tuple[tuple[Any, Any], ...] = (
 
 _DIM = frozenset(
     """
-    all amax amin any argmax argmin cat chunk concat cummax cumprod cumsum diff flatten gather index_select log_softmax
-    logsumexp max mean median min norm prod scatter softmax sort split squeeze stack std sum tensor_split topk unbind
-    unflatten unsqueeze var
+    all amax amin any argmax argmin cat chunk concat cummax cumprod cumsum diff flatten gather index_select
+    linalg_vector_norm log_softmax logsumexp max mean median min norm prod scatter softmax sort split squeeze
+    stack std sum tensor_split topk unbind unflatten unsqueeze var
     """.split()  # noqa: SIM905 - words read better than a list of strings
 )
-"""Functions that take a dimension as ``dim`` or as the first argument after the tensors."""
+"""Functions of which the dimension says most; without one, the other arguments by name."""
 
 _SHAPED = frozenset({"broadcast_to", "contiguous", "expand", "expand_as", "reshape", "reshape_as", "view", "view_as"})
 """Functions of which the shape of the result says it all."""
 
 
 def function_detail(node: fx.Node) -> str:
-    """The arguments that are no tensors, where they are short."""
-    kind = kind_of(short_name(node.target))
+    """Return the arguments that are no tensors, where they are short."""
+    try:
+        return _function_detail(node, kind_of(short_name(node.target)))
+    except Exception:  # noqa: BLE001 - a label must not end a capture, whatever a model calls its functions with
+        return ""
+
+
+def _function_detail(node: fx.Node, kind: str) -> str:
     if kind in _SHAPED:
         return ""
     rest = [arg for arg in node.args if not _has_node(arg) and not isinstance(arg, torch.device)]
@@ -122,11 +133,7 @@ def function_detail(node: fx.Node) -> str:
     if "dropout" in kind:
         return f"p={named.get('p', rest[0] if rest else 0.5):g}"
     if kind in _DIM:
-        dim = next((named[key] for key in ("dim", "start_dim", "axis") if key in named), None)
-        if dim is None:
-            at = 1 if kind in ("chunk", "split", "topk", "tensor_split") else 0
-            dim = rest[at] if len(rest) > at else None
-        return _short("" if dim is None else f"dim={text(dim)}")
+        return _short(_dimension(node))
     if kind == "getitem" and rest:
         return _short(text(rest[-1]).strip("()"))
     if kind == "getattr" and rest:
@@ -138,6 +145,74 @@ def function_detail(node: fx.Node) -> str:
         if arg is not None and arg is not False and key != "inplace"
     ]
     return _short(", ".join(parts))
+
+
+def _dimension(node: fx.Node) -> str:
+    """Return the dimension that a function works along, else its other arguments, by the names of its parameters."""
+    given = {name: value for name, value in bound(node).items() if not _has_node(value)}
+    dim = next((given[name] for name in ("dim", "start_dim", "axis") if given.get(name) is not None), None)
+    if dim is not None:
+        return f"dim={text(dim)}"
+    said = {
+        name: value
+        for name, value in given.items()
+        if value is not None and not isinstance(value, torch.device) and (name != "keepdim" or value)
+    }
+    return ", ".join(f"{name}={_brief(value)}" for name, value in said.items())
+
+
+def bound(node: fx.Node) -> dict[str, Any]:
+    """Return the arguments of a call by the names of the function's parameters, those that its schema or signature has.
+
+    What torch writes in C has a schema for each overload: the first that takes these arguments is meant.
+    """
+    function = getattr(torch.Tensor, node.target, None) if isinstance(node.target, str) else node.target
+    if inspect.isfunction(function):
+        try:
+            return dict(inspect.signature(function).bind(*node.args, **node.kwargs).arguments)
+        except (TypeError, ValueError):
+            return dict(node.kwargs)
+    for schema in _schemas(function, short_name(node.target)):
+        parameters = [each for each in schema.arguments if not each.kwarg_only]
+        by_name = dict(zip((each.name for each in parameters), node.args, strict=False)) | dict(node.kwargs)
+        known = {each.name: each for each in schema.arguments}
+        if len(node.args) <= len(parameters) and all(
+            name in known and _takes(str(known[name].type), value) for name, value in by_name.items()
+        ):
+            return by_name
+    return dict(node.kwargs)
+
+
+def _schemas(function: Any, name: str) -> list[Any]:
+    """Return the schemas that a function of torch may have."""
+    if isinstance(function, OpOverload):
+        return [function._schema]
+    packet = getattr(torch.ops.aten, name.rstrip("_"), None) if _is_builtin(function) else None
+    return [getattr(packet, overload)._schema for overload in packet.overloads()] if packet else []
+
+
+def _is_builtin(function: Any) -> bool:
+    """Return whether a function is one of torch's that are written in C."""
+    return callable(function) and not isinstance(function, type) and not inspect.isfunction(function)
+
+
+def _takes(kind: str, value: Any) -> bool:
+    """Return whether a parameter of a schema, ``Optional[List[int]]``, takes a value."""
+    optional = kind.startswith("Optional[")
+    kind = kind.removeprefix("Optional[").removesuffix("]") if optional else kind
+    if value is None:
+        return optional
+    if isinstance(value, fx.Node):
+        return bool(value.meta.get("outputs")) == (kind == "Tensor") or "outputs" not in value.meta
+    if isinstance(value, tuple | list):
+        return kind.startswith("List[") and all(_takes(kind[5:].removesuffix("]"), item) for item in value)
+    if isinstance(value, bool):
+        return kind == "bool"
+    if isinstance(value, int):
+        return kind in ("int", "SymInt", "number", "float", "Scalar", "List[int]", "List[int")
+    if isinstance(value, float):
+        return kind in ("float", "number", "Scalar")
+    return kind == "str" if isinstance(value, str) else kind not in ("bool", "number", "float", "Tensor", "str")
 
 
 def _brief(value: Any) -> str:

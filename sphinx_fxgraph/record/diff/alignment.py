@@ -87,7 +87,8 @@ _NAMED = ("call_module", "placeholder", "get_attr", "output")
 
 
 def _kind(node: Node) -> tuple[str, ...]:
-    return node.op, node.kind, node.type or ("" if node.op in _NAMED else node.target)
+    """Return what a node is: of functions and methods the kind, so that ``+``, ``+=`` and ``torch.add`` are one."""
+    return "call" if node.op in ("call_function", "call_method") else node.op, node.kind, node.type
 
 
 def _matched(before: Sequence[Node], after: Sequence[Node], looks: Sequence[_Look]) -> list[Pair]:

@@ -164,6 +164,7 @@ class Comparison:
         self.alignment = Alignment(before, after)
         self._names: dict[Bodies, tuple[_Names, _Names]] = {}
         self._differ: dict[Bodies, bool] = {}
+        self._same_tracer = before.tracer == after.tracer
 
     def changes(self) -> Iterator[Change]:
         """All changes, in order of execution, each once."""
@@ -184,6 +185,9 @@ class Comparison:
             pair: the node in both models.
             paths: of the bodies.
         """
+        alone = None if pair.before and pair.after else pair.before or pair.after
+        if alone and not alone.body and not alone.has_tensor and alone.result and not self._same_tracer:
+            return None  # only a trace has shape arithmetic
         if bodies not in self._names:
             self._names[bodies] = _names(*self._bodies(bodies), self.alignment.pairs(*bodies))
         sides = [
