@@ -439,7 +439,7 @@ def test_a_parametrized_convolution_is_a_convolution_with_a_remark() -> None:
     record = record_model(Net(), (torch.ones(1, 8, 16),), {})
     a, b = record.bodies[record.root].nodes[1:3]
     assert (a.kind, a.type, a.detail, category(a)) == (b.kind, b.type, b.detail, "matmul")
-    assert (a.marks, b.marks) == (("weight: WeightNorm",), ())
+    assert (a.marks, b.marks) == (("weight by WeightNorm",), ())
     assert "2 convolutions" in describe(record)
 
 
