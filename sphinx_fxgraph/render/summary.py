@@ -16,7 +16,19 @@ from sphinx_fxgraph.text.units import PLAIN, Units
 
 _SHOWN_TENSORS = 4
 
-_VERDICTS = {"same": mark("same graph for every input value"), "path": mark("one path, as run")}
+_VERDICTS = {
+    "same": mark("same graph for every input value"),
+    "sizes": mark("same operators, sizes depend on values"),
+    "path": mark("one path, as run"),
+}
+
+_REMARKS = {
+    "random": mark("random: {}"),
+    "sizes": mark("sizes depend on values: {}"),
+    "reads": mark("values read: {}"),
+    "unread": mark("written and never read: {}"),
+    "unreached": mark("no input reaches {}"),
+}
 
 
 def facts(record: Record, units: Units = PLAIN, left_out: int = 0) -> tuple[str, ...]:
@@ -36,9 +48,23 @@ def facts(record: Record, units: Units = PLAIN, left_out: int = 0) -> tuple[str,
         parts.append(units.parameters(record.totals.parameters) + (f" ({details})" if details else ""))
     parts += filter(None, [_about_macs(record, units)])
     parts += filter(None, [shapes(record)])
-    if record.verdict:
-        parts.append(holds_for(record.verdict))
+    if record.verdict and units.verdict != "none":
+        parts.append(holds_for(record.verdict, short=units.verdict == "short"))
+    parts += remarks(record)
     return tuple(parts)
+
+
+def remarks(record: Record) -> Iterator[str]:
+    """Yield what the checks of a capture have found in a few words for each kind, but what the verdict says."""
+    kinds: dict[str, dict[str, None]] = {}
+    for remark in record.remarks:
+        kinds.setdefault(remark.kind, {})[remark.text] = None
+    verdict = record.verdict.kind if record.verdict else ""
+    for kind, texts in kinds.items():
+        if kind not in ("reads", verdict):
+            names = list(texts)
+            more = ", …" if len(names) > _SHOWN_TENSORS else ""
+            yield _(_REMARKS.get(kind, "{}"), ", ".join(names[:_SHOWN_TENSORS]) + more)
 
 
 def _about_macs(record: Record, units: Units) -> str:
@@ -53,9 +79,16 @@ def _about_macs(record: Record, units: Units) -> str:
     return macs_text(shown, others.values())
 
 
-def holds_for(verdict: Verdict) -> str:
-    """Whether the graph holds for every input value; if not, the place and the first sentence of the reason."""
+def holds_for(verdict: Verdict, *, short: bool = False) -> str:
+    """Return whether the graph holds for every input value; if not, the place and the first sentence of the reason.
+
+    Args:
+        verdict: the verdict.
+        short: leave out the place and the reason.
+    """
     words = _(_VERDICTS.get(verdict.kind, verdict.kind))
+    if short:
+        return words
     reason = verdict.reason.partition(". ")[0]
     why = ": ".join(filter(None, (f"{verdict.file}:{verdict.line}" if verdict.file else "", reason)))
     return f"{words} ({why})" if why else words

@@ -78,6 +78,12 @@ class Config:
         help='Classes and functions that get a graph where they are documented, {"pkg.models.*": {"inputs": '
         '"f32[1,3,224,224]"}}, with the options of the directive; the last pattern that fits counts, None is no graph',
     )
+    verdict: str = _value(
+        "short",
+        types=(str,),
+        rebuild="html",
+        help="What is said below a graph of other input values: short, full with the reason, or none",
+    )
     require_verdict: bool = _value(
         False, types=(bool,), help="Whether it is a warning that a graph holds for one path of its model only"
     )
@@ -113,7 +119,7 @@ class Config:
     @property
     def units(self) -> Units:
         """How numbers are written."""
-        return Units(self.number_format, self.macs)
+        return Units(self.number_format, self.macs, self.verdict)
 
     @classmethod
     def of(cls, config: SphinxConfig) -> Config:

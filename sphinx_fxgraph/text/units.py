@@ -20,6 +20,9 @@ class Units:
     convention: str = "torchvision"
     """What counts as a MAC, one of `sphinx_fxgraph.record.metrics.CONVENTIONS`."""
 
+    verdict: str = "full"
+    """What is said of the verdict: ``full`` with the reason, ``short`` without, ``none`` nothing."""
+
     def count(self, number: int) -> str:
         """A number of parameters or operations where the unit stands elsewhere: ``11,689,512``, ``11.7 M``."""
         return _si(number, "") if self.format == "SI" else f"{number:,}"

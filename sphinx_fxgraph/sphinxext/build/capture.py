@@ -304,10 +304,13 @@ def wrong(run: Run, uses: Sequence[ModelUse]) -> Iterator[tuple[str, str, str | 
         if (use.expectations or run.config.require_verdict) and (captured := run.record(key)):
             for complaint in expectations.broken(captured, use.expectations, run.config.units):
                 yield f"{name}: {complaint}", "expect", use.location
-            if run.config.require_verdict and captured.verdict and captured.verdict.kind == "path":
+            if run.config.require_verdict:
                 from sphinx_fxgraph.render import summary
 
-                yield f"{name}: {summary.holds_for(captured.verdict)}", "verdict", use.location
+                if captured.verdict and captured.verdict.kind != "same":
+                    yield f"{name}: {summary.holds_for(captured.verdict)}", "verdict", use.location
+                for remark in summary.remarks(captured):
+                    yield f"{name}: {remark}", "verdict", use.location
     for complaint in run.store.complaints:
         yield complaint, "cache", None
 

@@ -185,7 +185,7 @@ def _verdict(record: Record, units: Units) -> str:  # noqa: ARG001 - as all cell
     return _(_VERDICTS.get(record.verdict.kind, record.verdict.kind)) if record.verdict else ""
 
 
-_VERDICTS = {"same": mark("every input"), "path": mark("one path")}
+_VERDICTS = {"same": mark("every input"), "sizes": mark("every input, sizes vary"), "path": mark("one path")}
 """What the graph holds for: in a table there is no room for the sentence that the facts line has."""
 
 Cell = Callable[[Record, Units], str]
