@@ -233,10 +233,9 @@ def _arguments(
 
 def _parametrizations(module: nn.Module) -> tuple[str, ...]:
     """Return a mark for each tensor of a module that is computed from others: ``weight by WeightNorm``."""
-    found = module._modules.get("parametrizations")
-    if found is None or formatting.plain_class(type(module)) is type(module):
+    if formatting.plain_class(type(module)) is type(module):
         return ()
-    steps = {name: list(made.children()) for name, made in found.named_children()}
+    steps = {name: list(made.children()) for name, made in module.get_submodule("parametrizations").named_children()}
     names = {name: ", ".join(type(each).__name__.lstrip("_") for each in made) for name, made in steps.items()}
     return tuple(f"{name} by {classes}" for name, classes in names.items())
 
