@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -23,8 +24,10 @@ from sphinx_fxgraph.record.arguments import (
     Text,
     Tuple,
     format_call,
+    leaves,
     values_in,
 )
+from sphinx_fxgraph.record.diff import compare
 from sphinx_fxgraph.record.header import SCHEMA, Failure, RecordError, Source
 from sphinx_fxgraph.record.model import Body, BodyInput, Module, Node, Record, TensorMeta, Totals, Value, Verdict
 
@@ -373,3 +376,17 @@ def test_the_tensors_of_a_value_are_found_through_the_bodies_they_come_from() ->
     assert RECORD.metas(net, Value("second", 0)) == (X,)
     assert RECORD.metas(net, Value("second", 1)) == ()
     assert RECORD.metas(net, Value("second", 2)) == (X,)  # straight through both blocks
+
+
+def test_a_record_that_an_earlier_version_wrote_has_its_arguments_as_data() -> None:
+    """The file was written by the version before arguments were data, from torchvision's ResNet-50."""
+    old = Record.from_json(Path(__file__).with_name("records").joinpath("resnet50-schema3.json").read_bytes())
+    assert (old.schema, old.operators, old.totals.parameters) == (3, 177, 25_557_032)
+    block = old.bodies["Bottleneck"]
+    assert block.by_name["add"].args == (Value("bn3"), Value("downsample"))
+    assert dict(block.by_name["conv2"].kwargs) == {}
+    texts = [leaf for _, _, node in old.walk() for arg in node.args for leaf in leaves(arg) if isinstance(leaf, Text)]
+    assert texts == []
+    again = Record.from_json(old.to_json())
+    assert again.bodies == old.bodies
+    assert compare(old, again).changes == ()
