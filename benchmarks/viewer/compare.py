@@ -87,7 +87,8 @@ SURFACE = {"sphinx-fxgraph": ".fxg-view", "torchvista": "svg", "dot": "svg"}
 # Resolves to the time when something is true and two frames have been painted.
 WAIT = """(test) => new Promise((done) => {
   const paint = () => requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now())));
-  const look = () => (eval(test) ? paint() : setTimeout(look, 4));
+  const end = performance.now() + 60000;
+  const look = () => (eval(test) || performance.now() > end ? paint() : setTimeout(look, 4));
   look();
 })"""
 # Resolves to the milliseconds between frames while `steps` events of a kind are sent.
@@ -143,6 +144,8 @@ def measure(browser: Any, page_file: Path, tool: str) -> dict[str, Any]:
         start = page.evaluate("performance.now()")
         page.evaluate(
             """(selector) => { const each = document.querySelector(selector);
+            each.dispatchEvent(new PointerEvent("pointerdown", { bubbles: true, button: 0 }));
+            each.dispatchEvent(new PointerEvent("pointerup", { bubbles: true, button: 0 }));
             for (const name of ["mousedown", "mouseup", "click"])
               each.dispatchEvent(new MouseEvent(name, { bubbles: true, cancelable: true, detail: 1, view: window }));
             }""",
