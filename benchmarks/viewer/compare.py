@@ -75,12 +75,12 @@ def make(out: Path) -> None:
 
 READY = {
     "sphinx-fxgraph": "document.querySelector('.fxg-bar') && document.querySelector('.fxg-op, .fxg-closed')",
-    "torchvista": "document.querySelector('svg g.node')",
+    "torchvista": "document.querySelector('svg g[class^=node_]')",
     "dot": "document.querySelector('svg g.node')",
 }
 CLOSED = {
     "sphinx-fxgraph": ".fxg-closed[data-body]:not(.fxg-panel *)",
-    "torchvista": "g.node [class^=collapse-button_]",
+    "torchvista": "svg circle[class^=collapse-button_]",
 }
 SURFACE = {"sphinx-fxgraph": ".fxg-view", "torchvista": "svg", "dot": "svg"}
 

@@ -40,7 +40,7 @@ $style</style></head>
 <details><summary>Stages</summary>
 $stages</details>
 <details class="fxg-node-rows"><summary>Node table ($rows rows)</summary>
-$nodes</details>
+<noscript>$nodes</noscript></details>
 </div>
 <script>$nodes_script</script>
 <script>$script</script></body></html>
