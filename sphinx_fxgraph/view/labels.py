@@ -188,7 +188,7 @@ def _row_label(box: Box, said: str) -> Label:
 
 def own_name(node: Node) -> str:
     """Return the name of a node, empty where it says no more than the kind: ``add_1`` of an ``add``."""
-    if node.op in ("call_function", "call_method") and re.fullmatch(rf"{re.escape(node.kind)}(_\d+)?", node.name):
+    if node.op in ("call_function", "call_method") and re.fullmatch(rf"{re.escape(node.kind)}_*(\d+)?", node.name):
         return ""
     return node.name
 
