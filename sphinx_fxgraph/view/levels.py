@@ -399,9 +399,12 @@ def _pins(count: int, edges: tuple[Edge, ...]) -> tuple[tuple[int, ...], tuple[E
     Returns:
         The pin of each input, and the edges from pins instead of from inputs.
     """
-    uses = [frozenset((edge.head, edge.weak) for edge in edges if edge.tail == Port(BOUNDARY, k)) for k in range(count)]
+    uses: list[set[tuple[Port, bool]]] = [set() for _ in range(count)]
+    for edge in edges:
+        if edge.tail.box == BOUNDARY:
+            uses[edge.tail.number].add((edge.head, edge.weak))
     numbers: dict[object, int] = {}
-    pins = tuple(numbers.setdefault(use, len(numbers)) for use in uses)
+    pins = tuple(numbers.setdefault(frozenset(use), len(numbers)) for use in uses)
     renamed = (
         dataclasses.replace(edge, tail=Port(BOUNDARY, pins[edge.tail.number])) if edge.tail.box == BOUNDARY else edge
         for edge in edges
