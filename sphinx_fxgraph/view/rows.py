@@ -72,7 +72,8 @@ def _following(name: str, body: Body, shown: Shown) -> Mapping[str, str]:
         if len(users) != 1 or not _can_be_row(name, node, shown):
             continue
         user = body.by_name.get(next(iter(users)))  # none where the body itself returns the result
-        if user and {value.node for value in user.inputs} == {node.name} and _can_be_row(name, user, shown):
+        takes_nothing_else = user and all(value.node == node.name for value in user.inputs)
+        if user and takes_nothing_else and _can_be_row(name, user, shown):
             found[node.name] = user.name
     return found
 
