@@ -21,7 +21,7 @@ from sphinx_fxgraph.capture.formatting import kind_of, short_meta, short_name
 from sphinx_fxgraph.capture.metrics.shape_prop import Probe, ProbeError
 from sphinx_fxgraph.capture.model.arguments import copied
 from sphinx_fxgraph.capture.recorder.recorder import Recorder
-from sphinx_fxgraph.capture.trace import Trace, after_writes, passed_through
+from sphinx_fxgraph.capture.trace import Call, Trace, after_writes, passed_through
 from sphinx_fxgraph.record.model import TensorMeta
 
 
@@ -202,6 +202,8 @@ class _Replay(Probe):
         """The position of each node of the traced graph."""
         self._last: dict[fx.Node, Any] = {}
         """The values that the output takes."""
+        self._redirected: dict[tuple[fx.Node, fx.Node], fx.Node] = {}
+        """A node and what it took -> what it takes."""
         self._joined: dict[fx.Node, fx.Node] = {}
         """`after_writes` of the recording -> of the traced graph."""
 
@@ -267,6 +269,9 @@ class _Replay(Probe):
         self._places = {node: place for place, node in enumerate(self._traced.graph.nodes)}
         for node in self._taken:
             self._redirect(node)
+        if self._redirected:
+            for call in self._traced.calls:
+                self._redirect_call(call)
 
     def _redirect(self, node: fx.Node) -> None:
         """Let a node take its arguments after the writes so far, and what it takes by no argument."""
@@ -274,6 +279,7 @@ class _Replay(Probe):
             current = self._taken_node(recorded, source) or self._traced_node(recorded, node)
             if current is not None and current is not source:
                 node.replace_input_with(source, current)
+                self._redirected[node, source] = current
         for recorded in self._made.get(node, ()):
             for key, value in recorded.kwargs.items():
                 if key not in recorded.meta.get("hidden", ()) or not isinstance(value, fx.Node):
@@ -281,6 +287,19 @@ class _Replay(Probe):
                 current = self._traced_node(value, node)
                 if current is not None and current not in node.all_input_nodes:
                     node.kwargs = {**node.kwargs, key: current}
+
+    def _redirect_call(self, call: Call) -> None:
+        """Let a module call take what the nodes in it take now, where that comes from outside."""
+        depth = len(call.stack)
+        other = {
+            source: current
+            for (user, source), current in self._redirected.items()
+            if user.meta["stack"][:depth] == call.stack and current.meta["stack"][:depth] != call.stack
+        }
+        if other:
+            call.args = fx.node.map_arg(call.args, lambda node: other.get(node, node))
+            call.kwargs = fx.node.map_arg(call.kwargs, lambda node: other.get(node, node))
+            call.names = {other.get(node, node): name for node, name in call.names.items()}
 
     def _taken_node(self, recorded: fx.Node, source: fx.Node) -> fx.Node | None:
         """Return the part of a result that an argument is now, where a node without a result of its own wrote it."""

@@ -1,0 +1,164 @@
+"""What a graph must never leave out without a word: writes through views, numbers read from tensors, chance."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
+
+from random_check import sources  # noqa: E402 - only where torch is
+from torch import Tensor, nn  # noqa: E402
+
+from sphinx_fxgraph.capture.capture import record_model  # noqa: E402
+from sphinx_fxgraph.record.model import Record  # noqa: E402
+
+
+def record(forward: Callable[..., Any], *args: Tensor, tracer: str = "auto") -> Record:
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.lin, self.blk, self.norm = nn.Linear(4, 3), nn.Sequential(nn.Linear(4, 3)), nn.Identity()
+            self.register_buffer("cache", torch.zeros(2, 4))
+
+    vars_of: Any = Model
+    vars_of.forward = forward
+    found = record_model(Model(), args, {}, tracer=tracer)
+    assert found.failure is None
+    return found
+
+
+def x() -> Tensor:
+    return torch.linspace(-1, 1, 8).reshape(2, 4)
+
+
+def chunks(self: Any, x: Tensor, y: Tensor) -> Tensor:
+    a, b = x.chunk(2, 1)
+    a.add_(y)
+    b.mul_(2)
+    return x
+
+
+def halves(self: Any, x: Tensor, y: Tensor) -> Tensor:
+    out = torch.empty(2, 4)
+    out[:, :2].copy_(x[:, :2])
+    out[:, 2:].copy_(y)
+    return out
+
+
+def outs(self: Any, x: Tensor, y: Tensor) -> Tensor:
+    out = torch.empty(2, 4)
+    torch.sin(x[:, :2], out=out[:, :2])
+    torch.cos(y, out=out[:, 2:])
+    return out
+
+
+def bias(self: Any, x: Tensor, y: Tensor) -> Any:
+    self.lin.bias.data.copy_(x[0, :3])
+    return self.lin(torch.cat([y, y], 1))
+
+
+def scale(self: Any, x: Tensor, y: Tensor) -> Tensor:
+    number = float(x.abs().max()) / 127
+    return (y / number).round() * number
+
+
+def place(self: Any, x: Tensor, y: Tensor) -> Tensor:
+    return y[:, int(x.sum(0).argmax()) % 2]
+
+
+@pytest.mark.parametrize("tracer", ["auto", "observed"])
+@pytest.mark.parametrize("forward", [chunks, halves, outs, bias, scale, place])
+def test_both_inputs_reach_the_output(forward: Callable[..., Any], tracer: str) -> None:
+    assert sources(record(forward, x(), x()[:, :2].clone(), tracer=tracer)) >= {"x", "y"}
+
+
+def test_a_number_that_is_read_is_in_no_record() -> None:
+    one, other = (record(scale, value, x()[:, :2].clone()) for value in (x(), x() * 3))
+    assert one.to_json() == other.to_json()
+    assert one.verdict is not None
+    assert one.verdict.kind == "path"
+
+
+def test_what_a_module_takes_has_the_shape_of_the_tensor_taken() -> None:
+    def forward(self: Any, x: Tensor) -> Any:
+        x[:, :2].add_(1)
+        return self.blk(x)
+
+    (given,) = record(forward, x()).bodies["Sequential"].inputs
+    assert given.tensors[0].shape == (2, 4)
+
+
+def test_a_model_that_compares_identity_does_what_it_does_without_a_capture() -> None:
+    def forward(self: Any, x: Tensor) -> Tensor:
+        y = self.norm(x)
+        return torch.sin(y) if y is x else torch.cos(y)
+
+    assert "sin" in {node.kind for _, _, node in record(forward, x()).walk()}
+
+
+def test_a_generator_that_moves_is_named_with_its_line() -> None:
+    def forward(self: Any, x: Tensor) -> Tensor:
+        return x + 1 if random.random() < 2 else x
+
+    found = record(forward, x())
+    assert found.verdict is not None
+    assert (found.verdict.kind, found.verdict.line) == ("path", forward.__code__.co_firstlineno + 1)
+    assert [(remark.kind, remark.text) for remark in found.remarks] == [("random", "random.random")]
+
+
+def test_a_read_that_only_the_run_has_is_one_path() -> None:
+    def forward(self: Any, x: Tensor) -> Tensor:
+        try:
+            up = bool(x.sum() > -100)
+        except Exception:  # noqa: BLE001 - as code that asks whether it is traced
+            up = True
+        return torch.sin(x) if up else torch.cos(x)
+
+    found = record(forward, x())
+    assert found.verdict is not None
+    assert found.verdict.kind == "path"
+
+
+def test_sizes_that_depend_on_values_are_said_to() -> None:
+    found = record(lambda self, x: self.lin(x[x[:, 0] > -9]), x())
+    assert found.verdict is not None
+    assert found.verdict.kind == "sizes"
+
+
+def test_a_buffer_that_is_bound_anew_is_written() -> None:
+    def forward(self: Any, x: Tensor) -> Tensor:
+        self.cache = x * 3
+        return x * 2
+
+    assert {node.name: node.marks for _, _, node in record(forward, x()).walk() if node.marks} == {
+        "mul": ("written to cache",)
+    }
+
+
+def test_a_result_that_contains_itself_is_cut() -> None:
+    def forward(self: Any, x: Tensor) -> dict[str, Any]:
+        result: dict[str, Any] = {"y": self.lin(x)}
+        result["me"] = result
+        return result
+
+    assert sources(record(forward, x())) >= {"x"}
+
+
+class Nested(nn.Module):
+    """Modules in each other."""
+
+    def __init__(self, depth: int) -> None:
+        super().__init__()
+        self.inner: nn.Module = Nested(depth - 1) if depth else nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> Any:
+        return self.inner(x)
+
+
+def test_modules_nest_as_deep_as_they_run() -> None:
+    assert record_model(Nested(150), (x(),), {}).failure is None
