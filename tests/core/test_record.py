@@ -29,7 +29,18 @@ from sphinx_fxgraph.record.arguments import (
 )
 from sphinx_fxgraph.record.diff import compare
 from sphinx_fxgraph.record.header import SCHEMA, Failure, RecordError, Source
-from sphinx_fxgraph.record.model import Body, BodyInput, Module, Node, Record, TensorMeta, Totals, Value, Verdict
+from sphinx_fxgraph.record.model import (
+    Body,
+    BodyInput,
+    Module,
+    Node,
+    Record,
+    Remark,
+    TensorMeta,
+    Totals,
+    Value,
+    Verdict,
+)
 
 X = TensorMeta((1, 4), "f32")
 HOSTILE = "</script><b>&amp;\"'\\N{x|y}\x00\x1b\u2028\n∀×"
@@ -72,6 +83,7 @@ RECORD = Record(
     verdict=Verdict("path", "it has an if", "pkg/net.py", 12),
     failure=Failure("probe", "RuntimeError", HOSTILE, "pkg/net.py", 3, "first.fc", transient=True),
     notes=("a note",),
+    remarks=(Remark("random", "torch.rand", "pkg/net.py", 7),),
     sources=(Source("pkg/net.py", "0" * 64),),
     distributions={"torch": "2.13.0"},
     made_by={"python": "3.11.7"},
