@@ -25,6 +25,7 @@ from pathlib import Path
 import targets
 import torch
 from comparison import differences
+from dependence import unreached
 from facts import Facts, plain_forward
 from targets import Target
 from torch import nn
@@ -33,6 +34,7 @@ from sphinx_fxgraph.capture.capture import record_spec
 from sphinx_fxgraph.capture.errors import CaptureError
 from sphinx_fxgraph.capture.model.build import build
 from sphinx_fxgraph.capture.tracers import auto  # noqa: F401 - `record_spec` imports it late; here once for all children
+from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.spec.spec import GraphSpec
 from sphinx_fxgraph.worker.child import preload
 from sphinx_fxgraph.worker.sandbox import refuse_network
@@ -80,7 +82,7 @@ def measure(target: Target) -> Result:
         result.reason = f"{record.failure.stage}: {record.failure.type}: {record.failure.message}"
         return result
     result.operators = record.operators
-    wrong = differences(record, facts, model)
+    wrong = [*differences(record, facts, model), *_unreached(record, spec)]
     result.outcome, result.reason = ("wrong", "; ".join(wrong)) if wrong else ("right", "")
     return result
 
@@ -103,6 +105,16 @@ def _run(target: Target) -> tuple[GraphSpec, nn.Module, Facts]:
                     raise
                 errors.append(error)
     raise errors[0]
+
+
+def _unreached(record: Record, spec: GraphSpec) -> list[str]:
+    """What the dependence check says; it needs a model with values."""
+    try:
+        built = build(dataclasses.replace(spec, device="cpu"))
+    except CaptureError:
+        return []
+    args, kwargs = built.inputs()
+    return unreached(record, built.model.eval(), args, kwargs)
 
 
 def _said(error: Exception) -> str:

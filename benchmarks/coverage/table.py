@@ -1,7 +1,8 @@
 """The tables of the handbook from the lines that sweeps have written.
 
 ``python benchmarks/coverage/table.py results*.jsonl --out docs/design`` writes ``coverage.csv``, a line a model,
-``coverage-counts.csv`` and ``coverage-faults.csv``. Later lines win over earlier ones of the same model.
+``coverage-counts.csv`` and ``coverage-faults.csv``. Later lines win over earlier ones of the same model. With
+``docs/design/coverage.csv`` as the first file the models that were not captured again stay.
 """
 
 from __future__ import annotations
@@ -35,8 +36,7 @@ def main() -> None:
     parser.add_argument("results", nargs="+", type=Path)
     parser.add_argument("--out", type=Path, required=True, help="folder of the tables")
     asked = parser.parse_args()
-    lines = (line for file in asked.results for line in file.read_text(encoding="utf-8").splitlines())
-    found = {(result["zoo"], result["name"]): result for result in map(json.loads, lines)}
+    found = {(result["zoo"], result["name"]): result for file in asked.results for result in _read(file)}
     results = [found[key] | {"reason": _portable(found[key]["reason"])} for key in sorted(found)]
     _write(asked.out / "coverage.csv", _COLUMNS, ([result[name] for name in _COLUMNS] for result in results))
     _write(asked.out / "coverage-counts.csv", _COUNTS, _counts(results))
@@ -46,6 +46,11 @@ def main() -> None:
         ("Package", "Model", "Outcome", "Reason"),
         ([result["zoo"], result["name"], result["outcome"], _plain(_short(result["reason"]))] for result in faults),
     )
+
+
+def _read(file: Path) -> list[dict[str, Any]]:
+    text = file.read_text(encoding="utf-8")
+    return list(csv.DictReader(text.splitlines())) if file.suffix == ".csv" else [*map(json.loads, text.splitlines())]
 
 
 _COUNTS = ("Versions", "Models", "Run by themselves", "Right", "Share", "From the traced graph", "From the run")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import functools
 import importlib.util
 import sys
@@ -40,6 +41,7 @@ def of_tier(tier: str) -> Iterator[Target]:
     yield from corpus()
     if _installed("efficientnet_pytorch"):
         yield from others()
+    yield from written_out()
     if _installed("torch_geometric"):
         yield from graph_networks()
     if _installed("torchvision"):
@@ -59,6 +61,14 @@ def _installed(package: str) -> bool:
 def _rows(zoo: str, prefix: str, rows: Sequence[tuple[str, str]]) -> Iterator[Target]:
     for target, inputs in rows:
         yield Target(zoo, target, f"{prefix}{target}", (inputs,))
+
+
+def written_out() -> Iterator[Target]:
+    """The small configurations in ``zoos.csv``: of diffusers, kornia and neuraloperator."""
+    with Path(__file__).with_name("zoos.csv").open(encoding="utf-8", newline="") as file:
+        for zoo, package, target, inputs in list(csv.reader(file))[1:]:
+            if _installed(package):
+                yield Target(zoo, target, f"{package}.{target}", (inputs,))
 
 
 # -- torch alone
