@@ -143,12 +143,16 @@ def _mutate(value: Any, chance: random.Random, odd: list[Any]) -> Any:
             case 2 if isinstance(container, dict):
                 container[part if isinstance(part, str) else "x"] = container.pop(key)
             case 3:
-                container[key] = copy.deepcopy(chance.choice(places)[0])
+                container[key] = copy.deepcopy(chance.choice(places)[0])  # a copy, so that nothing is in itself
             case _:
                 container[key] = part
-        if len(json.dumps(value)) > 50_000:
+        if _is_large(value):
             break
     return value
+
+
+def _is_large(value: Any) -> bool:
+    return len(json.dumps(value)) > 50_000
 
 
 def mutated(value: Any) -> st.SearchStrategy[bytes]:

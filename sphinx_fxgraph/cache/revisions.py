@@ -14,6 +14,7 @@ from sphinx_fxgraph.cache.fingerprints import read_file
 from sphinx_fxgraph.errors import SpecError
 from sphinx_fxgraph.record.header import RecordError
 from sphinx_fxgraph.record.model import Record
+from sphinx_fxgraph.record.references import check_calls
 from sphinx_fxgraph.spec.spec import GraphSpec
 from sphinx_fxgraph.text.escape import file_stem, printable_json
 
@@ -31,9 +32,15 @@ def from_file(path: str | os.PathLike[str]) -> Record:
         RecordFileError: there is none that this version can read.
     """
     try:
-        return Record.from_json(printable_json(read_file(Path(path))))
+        return _read(read_file(Path(path)))
     except (OSError, UnicodeError, RecordError) as error:
         raise RecordFileError(f"{os.fspath(path)} is no record: {error}") from error
+
+
+def _read(text: bytes) -> Record:
+    record = Record.from_json(printable_json(text))
+    check_calls(record)
+    return record
 
 
 def at_revision(text: str, folder: str | os.PathLike[str]) -> Record | None:
@@ -57,7 +64,7 @@ def at_revision(text: str, folder: str | os.PathLike[str]) -> Record | None:
 
     def read(path: str) -> Record:
         try:
-            return Record.from_json(printable_json(_git(folder, "cat-file", "blob", f"{commit}:{path}")))
+            return _read(_git(folder, "cat-file", "blob", f"{commit}:{path}"))
         except (UnicodeError, RecordError) as error:
             raise RecordFileError(f"{path} at {revision} is no record: {error}") from error
 

@@ -93,8 +93,15 @@ class Store:
     def record(self, spec: Key) -> Record | None:
         """The record of exactly this spec, be it stale or of an older format; None if there is none to read."""
         from sphinx_fxgraph.record.model import Record  # a build that changes nothing has no use for it
+        from sphinx_fxgraph.record.references import check_calls
 
-        return self._find(spec, Record)
+        found = self._find(spec, Record)
+        try:
+            if found:
+                check_calls(found)
+        except RecordError:
+            return None
+        return found
 
     def head(self, spec: Key) -> Head | None:
         """The same without the graph."""

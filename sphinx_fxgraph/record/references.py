@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from sphinx_fxgraph.record.arguments import Value, values_in
+from sphinx_fxgraph.record.header import RecordError
 
 if TYPE_CHECKING:
     from sphinx_fxgraph.record.model import Body, Record
@@ -28,6 +29,23 @@ def check_references(record: Record) -> None:
     sizes: dict[str, tuple[int, int]] = {}
     for name in record.bodies:
         _size(name, record.bodies, sizes)
+
+
+def check_calls(record: Record) -> None:
+    """Check that each call gives a body as many values as it takes, and that nothing is to be given to the root.
+
+    Every capture keeps this rule, and whoever goes through the calls of a record relies on it. It is checked where a
+    file that anyone may have written is read.
+
+    Raises:
+        RecordError: a call does not fit.
+    """
+    if record.root and record.bodies[record.root].inputs:
+        raise RecordError(f"{record.root!r} takes values, and nothing calls it")
+    for name, body in record.bodies.items():
+        for node in body.nodes:
+            if node.body and len(node.inputs) != len(record.bodies[node.body].inputs):
+                raise RecordError(f"{name}: {node.name!r} gives {node.body!r} more or fewer values than it takes")
 
 
 def _size(name: str, bodies: Mapping[str, Body], sizes: dict[str, tuple[int, int]]) -> tuple[int, int]:

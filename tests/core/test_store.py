@@ -15,7 +15,7 @@ from older import older_json
 
 from sphinx_fxgraph.cache.store import Store
 from sphinx_fxgraph.record.header import SCHEMA, Failure
-from sphinx_fxgraph.record.model import Record
+from sphinx_fxgraph.record.model import Body, BodyInput, Node, Record
 from sphinx_fxgraph.spec.spec import GraphSpec
 
 SPEC = GraphSpec.parse("pkg.nets:UNet(depth=3)", "1, 3, 16, 16", leaf="Conv*")
@@ -317,3 +317,15 @@ def test_builds_at_once_neither_tear_a_file_nor_leave_one_behind(tmp_path: Path)
     assert seen
     assert all(record is not None and len(record.notes[0]) == 20_000 for record in seen)
     assert len(files(tmp_path)) == 1
+
+
+def test_a_record_whose_calls_do_not_fit_is_none(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    call = Node("a", "call_module", "a", "Block", body="Block")
+    bodies = {"Net": Body("Net", nodes=(call,)), "Block": Body("Block", inputs=(BodyInput("x"),))}
+    for record in (
+        Record(SPEC.to_dict(), "symbolic", root="Net", bodies=bodies),
+        Record(SPEC.to_dict(), "symbolic", root="Block", bodies=bodies),
+    ):
+        assert store.put_record(SPEC, record)
+        assert store.record(SPEC) is None
