@@ -12,7 +12,7 @@ from pathlib import Path
 
 import torch
 
-sys.path.append(str(Path(__file__).parents[2] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))  # its random_models, not this file
 
 from random_check import disagreements
 from random_models import Program, make, shrink
