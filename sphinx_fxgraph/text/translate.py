@@ -18,7 +18,7 @@ def use_catalogue(lookup: Callable[[str], str]) -> None:
 
 def _(message: str, *values: object) -> str:
     """Return a message in the language of the docs, with values in the place of each ``{}``."""
-    text = _Catalogue.lookup(message) if message else ""
+    text = str(_Catalogue.lookup(message)) if message else ""  # Sphinx looks messages up lazily
     return text.format(*values) if values else text
 
 

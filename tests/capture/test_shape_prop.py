@@ -73,8 +73,9 @@ class Reading(nn.Module):
 def test_no_value_of_a_tensor_gets_into_the_record() -> None:
     record = record_model(Reading(), (X * 1234.5,), {})
     assert record.failure is None
-    assert (node(record, "item").result, node(record, "add").result) == ("float", "float")
-    assert node(record, "size").result == "2"
+    assert node(record, "item").result == "float"
+    assert record.verdict is not None
+    assert record.verdict.kind == "path"
     assert "123" not in replace(record, sources=(), made_by={}).to_json()
 
 

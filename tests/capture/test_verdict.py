@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -247,3 +250,22 @@ def test_a_verdict_survives_the_record_s_json() -> None:
 def test_no_verdict_where_a_tracer_is_asked_for() -> None:
     for tracer in ("symbolic", "observed"):
         assert record_model(Sizes(), (torch.rand(2, 4),), {}, tracer=tracer).verdict is None
+
+
+def test_what_torch_imports_while_a_model_runs_is_no_choice_of_the_model() -> None:
+    """The first operators on meta import modules of torch that make random names for themselves."""
+    code = """
+from sphinx_fxgraph.capture.capture import record_spec
+from sphinx_fxgraph.spec.spec import GraphSpec
+print(record_spec(GraphSpec.parse("zoo.resnet.resnet18", "1, 3, 64, 64", device="meta")).verdict.kind)
+"""
+    docs = str(Path(__file__).parents[2] / "docs")
+    folders = os.pathsep.join(filter(None, (docs, os.environ.get("PYTHONPATH"))))
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        check=True,
+        encoding="utf-8",
+        env=os.environ | {"PYTHONPATH": folders},
+    )
+    assert run.stdout.strip() == "same"

@@ -249,4 +249,4 @@ def test_a_page_is_forgotten_with_its_graphs(nets: Project) -> None:
     net(nets, "Two", width=9)
     build = nets.build("html", "-W")
     assert captured(build) == []
-    assert sorted(json.loads(build.page(".fxgraph.json"))) == ["both", "one"]
+    assert sorted(json.loads(build.page(".fxgraph.json"))["pages"]) == ["both", "one"]

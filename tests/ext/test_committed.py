@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -145,7 +146,10 @@ def test_a_site_is_built_with_nothing_but_sphinx(full: Site, site: Site, bare: s
     assert (built.status, built.errors) == (0, "")
     assert site.files() == kept
     for name in ("index.html", "searchindex.js", "objects.inv"):
-        assert (site.folder / "without/html" / name).read_bytes() == (full.folder / "with/html" / name).read_bytes()
+        pages = (site.folder / "without/html" / name, full.folder / "with/html" / name)
+        # The data of nodes leads to source lines where there is a source; its file is named by what it holds.
+        without, complete = (re.sub(rb"-[0-9a-f]{8}(?=\.nodes\.js)", b"", page.read_bytes()) for page in pages)
+        assert without == complete
     assert (site.folder / "without/html/index.html").read_text(encoding="utf-8").count("<svg") == 2
 
 

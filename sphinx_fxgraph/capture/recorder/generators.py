@@ -14,7 +14,7 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from types import FunctionType
+from types import FrameType, FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sphinx_fxgraph.cache.fingerprints import is_standard, portable
@@ -95,7 +95,8 @@ class Generators:
             if not (seeded and (args or kwargs)):
                 frame = sys._getframe(1)
                 file = frame.f_code.co_filename
-                if not is_standard(file) and not (is_clock and not self._is_model(frame.f_globals)):
+                counts = not is_clock or self._is_model(frame.f_globals)
+                if counts and not is_standard(file) and not _is_importing(frame):
                     where = file if file == CODE_FILE else portable(file)
                     self.draws.setdefault(name, Draw(name, where, frame.f_lineno))
             return function(*args, **kwargs)
@@ -107,6 +108,15 @@ class Generators:
         package = str(names.get("__name__", "")).partition(".")[0]
         packages = {str(names.get("__name__", "")).partition(".")[0] for names in self._spaces.values()}
         return id(names) in self._spaces or package in packages
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    """Return whether code runs because a module is imported: torch imports some when an operator first runs."""
+    while frame is not None and not str(frame.f_globals.get("__name__", "")).startswith("sphinx_fxgraph."):
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _held(model: nn.Module) -> Iterator[tuple[str, str, Any]]:

@@ -277,7 +277,7 @@ class _Replay(Probe):
         """Let a node take its arguments after the writes so far, and what it takes by no argument."""
         for source, recorded in self._taken[node].items():
             current = self._taken_node(recorded, source) or self._traced_node(recorded, node)
-            if current is not None and current is not source:
+            if current is not None and current not in (source, _passed_value(source)):
                 node.replace_input_with(source, current)
                 self._redirected[node, source] = current
         for recorded in self._made.get(node, ()):
@@ -348,3 +348,10 @@ class _Replay(Probe):
 
 def _is_one(level: Sequence[object]) -> bool:
     return len(set(level)) == 1
+
+
+def _passed_value(node: fx.Node) -> fx.Node:
+    """Return the value that a module call hands on as it was given; any other node as it is."""
+    while node.target is passed_through:
+        node = node.all_input_nodes[0]
+    return node
