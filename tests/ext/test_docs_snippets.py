@@ -135,11 +135,10 @@ def test_commands_in_the_docs_run(tmp_path: Path) -> None:
             [program, *words], capture_output=True, check=False, cwd=tmp_path, encoding="utf-8", env=environment
         )
         assert run.returncode == 0, run.stderr
-        assert "Linear" in (
-            tmp_path.joinpath(words[words.index("-o") + 1]).read_bytes().decode(errors="replace")
-            if "-o" in words
-            else run.stdout
-        )
+        if "-o" in words:
+            assert (tmp_path / words[words.index("-o") + 1]).stat().st_size > 1000
+        else:
+            assert "Linear" in run.stdout
 
 
 def test_the_reference_is_made_from_every_declared_option() -> None:
