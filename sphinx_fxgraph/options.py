@@ -134,12 +134,11 @@ class Text:
     """What a text is that does not match, with an example."""
     collapse: bool = False
     """Whether runs of white space count as one space."""
-    required: bool = False
 
     def read(self, value: Any, *, exact: bool = False) -> str:  # noqa: ARG002 - there are no words to know
         """Return the text without white space around it."""
         text = " ".join(str(value).split()) if self.collapse else str(value).strip()
-        if (self.pattern and not re.fullmatch(self.pattern, text)) or (self.required and not text):
+        if self.pattern and not re.fullmatch(self.pattern, text):
             raise ValueError(f"{text!r} {self.wrong}")
         return text
 
@@ -256,22 +255,20 @@ class _Options:
     """What the three classes have in common."""
 
     @classmethod
-    def of(cls, values: Mapping[str, Any] | None = None, /, **named: Any) -> Self:
+    def of(cls, **values: Any) -> Self:
         """Return the options with the given values, checked as Python code writes them.
 
         Args:
             values: by the option's field name.
-            named: the same as keywords.
 
         Raises:
             SpecError: there is no such option, or a value is wrong; the message suggests the nearest.
         """
         known = {option.field: option for option in declared(cls)}
-        given = {**(values or {}), **named}
-        for name in given:
+        for name in values:
             if name not in known:
                 raise SpecError(f"unknown option {name!r}{suggestion(name, known)}")
-        return cls(**{name: known[name].read(value, exact=True) for name, value in given.items()})
+        return cls(**{name: known[name].read(value, exact=True) for name, value in values.items()})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -196,7 +196,7 @@ def capture_model(
             and spec is None
             and any(map(_is_meta, (*model.parameters(), *torch_pytree.tree_leaves((args, kwargs)))))
         ):
-            trace = _tried_with_fakes(trace, tracer, model, args, kwargs)
+            trace = _tried_with_fakes(trace, asked, model, args, kwargs)
         failure = _trace_failure(trace) if trace.error else None
         raised = trace.error.__cause__ or trace.error if trace.error else None
         try:
@@ -269,12 +269,12 @@ def _collected() -> Iterator[None]:
 
 
 def _tried_with_fakes(
-    failed: Trace, tracer: str, model: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]
+    failed: Trace, asked: CaptureOptions, model: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Trace:
     """What the model does with fake tensors; the failure on the meta device if that fails too."""
     place, args, kwargs = faked(model, args, kwargs)
     with place.running():
-        trace = _tracer(tracer)(model, args, kwargs)
+        trace = _tracer(asked.tracer)(model, args, kwargs, asked.leaf, asked.method)
         return failed if trace.error else trace
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import sysconfig
 import traceback
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -183,10 +181,3 @@ def _needed(name: str, function: Any) -> str:
         and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
     ]
     return f"; write {name}({', '.join(needed)})"
-
-
-def suggestion(word: str, words: Iterable[str]) -> str:
-    """The public word that is nearest to what was written, as the end of a message; empty if none is near."""
-    known = sorted({each for each in words if not each.startswith("_")})
-    close = [each for each in known if each.lower() == word.lower()] or difflib.get_close_matches(word, known, 1)
-    return f"; did you mean {close[0]}?" if close else ""

@@ -241,3 +241,24 @@ def test_the_garbage_collector_is_left_as_it_was() -> None:
     with pytest.raises(CaptureError):
         model_record(Net(), torch.ones(1, 3), {"scale": torch.ones(1)})
     assert (gc.get_threshold(), gc.get_freeze_count()) == before
+
+
+class OnTheCpu(nn.Module):
+    """Refuses tensors that say that they are on the meta device."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.block = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
+
+    def encode(self, x: Tensor) -> Tensor:
+        if x.is_meta:
+            raise RuntimeError("not on meta")
+        out: Tensor = self.block(x)
+        return out
+
+
+def test_a_model_that_is_tried_with_fake_tensors_is_captured_with_the_same_options() -> None:
+    with torch.device("meta"):
+        model, x = OnTheCpu(), torch.ones(1, 4)
+    record = model_record(model, x, method="encode", leaf=("block",))
+    assert [operator.path for operator in record.nodes()] == ["x", "block", "output"]

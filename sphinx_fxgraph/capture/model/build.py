@@ -16,13 +16,14 @@ from typing import Any
 import torch
 from torch import nn
 
-from sphinx_fxgraph.capture.errors import CaptureError, by_model, failed_call, suggestion
+from sphinx_fxgraph.capture.errors import CaptureError, by_model, failed_call
 from sphinx_fxgraph.capture.model.devices import Place
 from sphinx_fxgraph.capture.model.inputs import told
 from sphinx_fxgraph.capture.model.resolve import resolve
 from sphinx_fxgraph.capture.model.unwrap import set_mode
 from sphinx_fxgraph.capture.torch_private import pytree
 from sphinx_fxgraph.dtypes import DTYPES
+from sphinx_fxgraph.errors import suggestion
 from sphinx_fxgraph.record.header import Stage
 from sphinx_fxgraph.spec.parser import parse_inputs, parse_target
 from sphinx_fxgraph.spec.spec import CODE_FILE, GraphSpec

@@ -7,7 +7,8 @@ import importlib
 import pkgutil
 from types import ModuleType
 
-from sphinx_fxgraph.capture.errors import CaptureError, by_model, not_installed, raised, suggestion
+from sphinx_fxgraph.capture.errors import CaptureError, by_model, not_installed, raised
+from sphinx_fxgraph.errors import suggestion
 from sphinx_fxgraph.spec.syntax import Name
 
 

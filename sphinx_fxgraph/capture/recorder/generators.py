@@ -92,13 +92,13 @@ class Generators:
         is_clock = name.startswith("time.")
 
         def noting(*args: Any, **kwargs: Any) -> Any:
-            if not (seeded and (args or kwargs)):
+            if name not in self.draws and not (seeded and (args or kwargs)):
                 frame = sys._getframe(1)
                 file = frame.f_code.co_filename
                 counts = not is_clock or self._is_model(frame.f_globals)
                 if counts and not is_standard(file) and not _is_importing(frame):
                     where = file if file == CODE_FILE else portable(file)
-                    self.draws.setdefault(name, Draw(name, where, frame.f_lineno))
+                    self.draws[name] = Draw(name, where, frame.f_lineno)
             return function(*args, **kwargs)
 
         return noting

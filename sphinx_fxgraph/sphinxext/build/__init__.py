@@ -1,0 +1,1 @@
+"""Between reading and writing: capture, layout, comparison, outdated pages, builders."""
