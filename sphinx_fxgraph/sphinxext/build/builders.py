@@ -15,8 +15,7 @@ from sphinx.util import logging
 
 from sphinx_fxgraph.sphinxext.build import capture
 from sphinx_fxgraph.sphinxext.domain import ModelUse, fx_domain
-from sphinx_fxgraph.sphinxext.messages import sentence
-from sphinx_fxgraph.sphinxext.messages import warn
+from sphinx_fxgraph.sphinxext.messages import sentence, warn
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -151,9 +150,7 @@ class CheckBuilder(_CacheBuilder):
         # Where only records are kept, layouts are made in each build.
         jobs_of = capture.pictures(run, shown) if run.store.drawings == run.store.folder else {}
         undrawn = {
-            key
-            for key, jobs in jobs_of.items()
-            if key not in reasons and not all(job.complete() for job in jobs)
+            key for key, jobs in jobs_of.items() if key not in reasons and not all(job.complete() for job in jobs)
         }
         before = {key: run.record(key) for key in reasons}
         why = capture.cannot(run.config, run.mocked) if reasons else ""

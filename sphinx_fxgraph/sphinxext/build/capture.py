@@ -21,24 +21,24 @@ from sphinx.util.display import progress_message, status_iterator
 
 import sphinx_fxgraph
 from sphinx_fxgraph.cache.fingerprints import SourceFinder
+from sphinx_fxgraph.cache.store import Store
 from sphinx_fxgraph.spec.spec import GraphSpec
 from sphinx_fxgraph.sphinxext import expectations, messages
 from sphinx_fxgraph.sphinxext.build import outdated
-from sphinx_fxgraph.sphinxext.state import Run, look_of
 from sphinx_fxgraph.sphinxext.config import Config
 from sphinx_fxgraph.sphinxext.domain import ModelUse, fx_domain
 from sphinx_fxgraph.sphinxext.messages import warn
+from sphinx_fxgraph.sphinxext.state import Run, look_of
 from sphinx_fxgraph.text.translate import use_catalogue
-from sphinx_fxgraph.cache.store import Store
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.environment import BuildEnvironment
 
-    from sphinx_fxgraph.render.drawing import Job
     from sphinx_fxgraph.layout.graphviz import Engine
     from sphinx_fxgraph.options import ViewOptions
     from sphinx_fxgraph.record.model import Record
+    from sphinx_fxgraph.render.drawing import Job
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +60,9 @@ def update(app: Sphinx, env: BuildEnvironment) -> list[str]:
     uses = list(domain.all_uses())
     run.specs = {use.spec_id: use.spec for use in uses}
     for name, use, first in domain.duplicates() if run.builder.format else ():
-        warn(f"the graph name {name!r} is used twice; the other graph of this name is at {first}", "option", use.location)
+        warn(
+            f"the graph name {name!r} is used twice; the other graph of this name is at {first}", "option", use.location
+        )
     if run.shows:
         run.up_to_date = outdated.up_to_date(domain)
         complete(app, run, uses)

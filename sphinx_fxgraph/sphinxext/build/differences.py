@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from sphinx_fxgraph.record.header import Failure
 from sphinx_fxgraph.cache.revisions import RecordFileError
+from sphinx_fxgraph.record.header import Failure
 from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.spec.spec import GraphSpec
 from sphinx_fxgraph.sphinxext.comparison import Compared, Comparison, Kept
-from sphinx_fxgraph.sphinxext.state import Run, look_of
 from sphinx_fxgraph.sphinxext.domain import DiffUse, FxDomain, ModelUse
 from sphinx_fxgraph.sphinxext.messages import warn
+from sphinx_fxgraph.sphinxext.state import Run, look_of
 
 
 def made(run: Run, domain: FxDomain, folder: str | os.PathLike[str]) -> list[ModelUse]:

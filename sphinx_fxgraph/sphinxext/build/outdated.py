@@ -45,7 +45,9 @@ def changed(domain: FxDomain) -> list[str]:
     run = domain.run
     seals = {key: run.seal(key) for key in run.specs if run.shows}
     for docname in domain.docnames:
-        is_incomplete = run.shows and any(run.is_incomplete(use.spec_id, use.look) for use in domain.uses.get(docname, ()))
+        is_incomplete = run.shows and any(
+            run.is_incomplete(use.spec_id, use.look) for use in domain.uses.get(docname, ())
+        )
         run.digests[docname] = _digest(domain, docname, seals) + _INCOMPLETE * is_incomplete
     before, lost = _read(run), _lost_files(run)
     return [
@@ -66,7 +68,7 @@ def _files(run: Run) -> frozenset[str]:
     found = set()
     for folder in ("_downloads/fxgraph", "_static/fxgraph"):
         with contextlib.suppress(OSError):
-            found |= {f"{folder}/{name}" for name in os.listdir(Path(run.builder.outdir, folder))}
+            found |= {f"{folder}/{file.name}" for file in Path(run.builder.outdir, folder).iterdir()}
     return frozenset(found)
 
 
