@@ -1,8 +1,11 @@
 """Feed random input to everything that reads what others wrote: a value or a typed error, in bounded time.
 
-``python benchmarks/fuzz/run.py [--inputs 100000] [--csv FILE]``. Specs, options and text are drawn from right and wrong
-parts; records, layouts and lists of models are right ones with parts of their JSON exchanged. Records that can be read
-are drawn as page, SVG, DOT, outline and tables.
+``python benchmarks/fuzz/run.py [--inputs 100000] [--state FILE] [--csv FILE]``. Specs, options and text are drawn from
+right and wrong parts; records, layouts and lists of models are right ones with parts of their JSON exchanged. Records
+that can be read are compared with another one and drawn as page, SVG, DOT, outline, tables and thumbnail. The inputs
+are checked in pieces of a few hundred, each with its own seed; with ``--state`` a run that was stopped continues after
+the last finished piece.
+``grammar.py`` beside this file feeds the parser and the reader with inputs that a coverage-guided fuzzer makes.
 """
 
 from __future__ import annotations
@@ -28,9 +31,11 @@ from sphinx_fxgraph.cache.fingerprints import SourceFinder
 from sphinx_fxgraph.cache.store import Store
 from sphinx_fxgraph.layout.graphviz import Engine, EngineFailedError
 from sphinx_fxgraph.options import CaptureOptions, ViewOptions, read_options
+from sphinx_fxgraph.record.diff.changes import compare
+from sphinx_fxgraph.record.diff.merged import merged
 from sphinx_fxgraph.record.header import Head, Outline, RecordError
 from sphinx_fxgraph.record.model import Body, BodyInput, Module, Node, Record, TensorMeta, Value
-from sphinx_fxgraph.render import document, html_page, summary
+from sphinx_fxgraph.render import document, html_page, summary, thumbnail
 from sphinx_fxgraph.render.dot.model import source
 from sphinx_fxgraph.render.drawing import Job, lay_out, scene
 from sphinx_fxgraph.spec.parser import parse_inputs, parse_target
@@ -224,6 +229,10 @@ def draw_record(data: bytes, depth: int | None, fold: str) -> None:
     if not model.root:
         return
     source(model)
+    _parse_xml(thumbnail.thumbnail(model, "net.Net"))
+    compare(record(), model)
+    compare(model, record())
+    Record.from_json(merged(record(), model).to_json())
     look = ViewOptions(depth=depth, fold=fold)
     for inside in (True, False):
         job = Job(model, look, inside=inside, paper=not inside)
@@ -345,27 +354,77 @@ def run(name: str, count: int, number: int = 0) -> Result:
     return result
 
 
+@dataclass(frozen=True)
+class Piece:
+    """A finished part of the inputs of a group, as a line of the state file keeps it."""
+
+    group: str
+    seed: int
+    inputs: int
+    slowest: float
+    failure: str
+
+
+PIECE = 500
+"""Inputs of a piece. Hypothesis ends a piece early where it runs out of new inputs; the next seed makes others."""
+
+
+def read_state(path: Path | None) -> list[Piece]:
+    """Return the pieces that earlier runs finished; those that failed are checked again."""
+    if path is None or not path.exists():
+        return []
+    pieces = [Piece(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
+    return [piece for piece in pieces if not piece.failure]
+
+
+def check_all(inputs: int, first: int, state: Path | None) -> list[Piece]:
+    """Check each group's share of the inputs, piece by piece.
+
+    Args:
+        inputs: how many inputs there are in all.
+        first: the seed of the first piece of each group.
+        state: the file that takes a line for each finished piece.
+    """
+    pieces = read_state(state)
+    for name, group in GROUPS.items():
+        share = -(-inputs * group.share // 100)
+        finished = {piece.seed: piece for piece in pieces if piece.group == name}
+        count, number = 0, first
+        while count < share:
+            if number not in finished:
+                result = run(name, min(PIECE, share), number)
+                piece = Piece(name, number, result.inputs, round(result.slowest, 3), result.failure)
+                pieces.append(piece)
+                finished[number] = piece
+                if piece.failure:
+                    print(f"{name}, seed {number}: {piece.failure}", flush=True)
+                if state is not None:
+                    with state.open("a", encoding="utf-8") as file:
+                        file.write(json.dumps(vars(piece)) + "\n")
+            count += max(1, finished[number].inputs)
+            number += 1
+    return pieces
+
+
 def main() -> int:
-    """Run and tell."""
+    """Check all inputs and print a table of the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--inputs", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--state", type=Path, help="keep finished pieces there, and continue after them")
     parser.add_argument("--csv", type=Path)
     options = parser.parse_args()
+    pieces = check_all(options.inputs, options.seed, options.state)
     lines = [("what", "inputs", "slowest, s", "failures")]
-    failed = total = 0
-    for name, group in GROUPS.items():
-        result = run(name, max(1, options.inputs * group.share // 100), options.seed)
-        lines.append((name, str(result.inputs), f"{result.slowest:.2f}", "1" if result.failure else "0"))
-        total += result.inputs
-        failed += bool(result.failure)
-        print(*lines[-1], result.failure, flush=True)
-    lines.append(("all", str(total), "", str(failed)))
+    for name in (*GROUPS, "all"):
+        parts = [piece for piece in pieces if name in (piece.group, "all")]
+        numbers = (sum(piece.inputs for piece in parts), max(piece.slowest for piece in parts))
+        lines.append((name, str(numbers[0]), f"{numbers[1]:.2f}", str(sum(bool(piece.failure) for piece in parts))))
     csv.writer(sys.stdout).writerows(lines)
     if options.csv:
         with options.csv.open("w", newline="", encoding="utf-8") as file:
             csv.writer(file, lineterminator="\n").writerows(lines)
-    return 1 if failed else 0
+    return 1 if any(piece.failure for piece in pieces) else 0
 
 
 if __name__ == "__main__":
