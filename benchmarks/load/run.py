@@ -1,7 +1,9 @@
 """Build large projects, and measure time, memory and the size of pages.
 
 ``python benchmarks/load/run.py [--csv FILE] [CASE ...]``. Each case is a docs project of its own, built from nothing
-and once more unchanged. Memory is the largest of the Sphinx process, and of any process that it has started.
+and once more unchanged. Memory is the peak of the Sphinx process, and of
+the largest process that it has started. The data of a page is what its viewers load when a reader opens a module, asks
+for details or searches.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import argparse
 import csv
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -69,8 +72,15 @@ CASES: dict[str, tuple[int, list[tuple[str, str]]]] = {
     "300 inputs": (1, [("Inputs()", ", ".join(["(1, 4)"] * 300))]),
     "200 outputs": (1, [("Outputs(200)", PLAIN)]),
     "30 levels": (1, [("deep(30)", PLAIN)]),
+    **{
+        f"{count} models of 100 operators, 10 on a page": (
+            count // 10,
+            [(f"Long({100 + 2 * n})", PLAIN) for n in range(count)],
+        )
+        for count in (10, 40, 160)
+    },
 }
-HEADS = ("case", "build, s", "again, s", "Sphinx, MB", "worker, MB", "largest page, kB", "warnings")
+HEADS = ("case", "build, s", "again, s", "Sphinx, MB", "worker, MB", "largest page, kB", "its data, kB", "warnings")
 
 
 def write_project(folder: Path, pages: int, models: list[tuple[str, str]]) -> None:
@@ -117,16 +127,22 @@ def measure(name: str, seconds: float) -> tuple[str, ...]:
             first, own, below, said = build(Path(folder), seconds)
             again, *_ = build(Path(folder), seconds)
         except subprocess.TimeoutExpired:
-            return name, f"more than {seconds:.0f}", "", "", "", "", ""
+            return name, f"more than {seconds:.0f}", "", "", "", "", "", ""
         except subprocess.CalledProcessError as error:
-            return name, f"failed: {error.stderr.strip().splitlines()[-1][:200]}", "", "", "", "", ""
-        largest = max(path.stat().st_size for path in Path(folder, "html").glob("page*.html")) / 1000
-    numbers = (f"{first:.1f}", f"{again:.1f}", f"{own:.0f}", f"{below:.0f}", f"{largest:.0f}")
+            return name, f"failed: {error.stderr.strip().splitlines()[-1][:200]}", "", "", "", "", "", ""
+        page = max(Path(folder, "html").glob("page*.html"), key=lambda path: path.stat().st_size)
+        names = set(re.findall(r'="(_static/fxgraph/[^"?]+[.]js)"', page.read_text(encoding="utf-8")))
+        sizes = page.stat().st_size, sum(Path(folder, "html", name).stat().st_size for name in names)
+    numbers = (
+        f"{first:.1f}",
+        f"{again:.1f}",
+        *(f"{size:.0f}" for size in (own, below, *(each / 1000 for each in sizes))),
+    )
     return (name, *numbers, str(said.count("WARNING")))
 
 
 def main() -> None:
-    """Run and tell."""
+    """Measure the cases and print a row for each."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("cases", nargs="*", help=f"of {', '.join(CASES)}")
     parser.add_argument("--csv", type=Path)
