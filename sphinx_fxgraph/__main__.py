@@ -2,6 +2,6 @@
 
 import sys
 
-from sphinx_fxgraph.cli.main import main
+from sphinx_fxgraph.cli import main
 
 sys.exit(main())

@@ -9,17 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
-from sphinx_fxgraph.cache import revisions
+from sphinx_fxgraph.cache import store
 from sphinx_fxgraph.errors import SpecError, suggestion
+from sphinx_fxgraph.escape import xml
 from sphinx_fxgraph.options import CaptureOptions, ViewOptions
-from sphinx_fxgraph.record.conventions import CONVENTIONS, macs_of
 from sphinx_fxgraph.record.diff import Difference, compare
+from sphinx_fxgraph.record.metrics import CONVENTIONS, macs_of
 from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.render import export, summary
-from sphinx_fxgraph.render.dot.autograd import picture
-from sphinx_fxgraph.render.dot.flattened import Operator, unrolled
-from sphinx_fxgraph.render.dot.model import classic, result
-from sphinx_fxgraph.text.escape import xml
+from sphinx_fxgraph.render.dot import Operator, classic, picture, result, unrolled
 
 if TYPE_CHECKING:  # only capture/ imports torch, and the model brings it along
     import graphviz  # type: ignore[import-untyped]  # ships no types
@@ -105,7 +103,7 @@ def model_record(
     """
     from sphinx_fxgraph.capture.capture import capture_model
     from sphinx_fxgraph.capture.errors import CaptureError
-    from sphinx_fxgraph.capture.model.arguments import positional
+    from sphinx_fxgraph.capture.inputs import positional
 
     try:
         asked = CaptureOptions.of(**options)
@@ -293,7 +291,7 @@ class ModelRecord:
         Raises:
             RecordFileError: there is no record that this version can read.
         """
-        return cls(revisions.from_file(path))
+        return cls(store.from_file(path))
 
     def to_json(self) -> str:
         """Return the record as JSON."""

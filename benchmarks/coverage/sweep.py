@@ -30,9 +30,9 @@ from facts import Facts, plain_forward
 from targets import Target
 from torch import nn
 
+from sphinx_fxgraph.capture.build import build
 from sphinx_fxgraph.capture.capture import record_spec
 from sphinx_fxgraph.capture.errors import CaptureError
-from sphinx_fxgraph.capture.model.build import build
 from sphinx_fxgraph.capture.tracers import auto  # noqa: F401 - `record_spec` imports it late; here once for all children
 from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.spec.spec import GraphSpec

@@ -27,20 +27,21 @@ from xml.etree import ElementTree as ET
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
+from sphinx_fxgraph import escape
 from sphinx_fxgraph.cache.fingerprints import SourceFinder
 from sphinx_fxgraph.cache.store import Store
 from sphinx_fxgraph.layout.graphviz import Engine, EngineFailedError
 from sphinx_fxgraph.options import CaptureOptions, ViewOptions, read_options
-from sphinx_fxgraph.record.diff.changes import compare
-from sphinx_fxgraph.record.diff.merged import merged
+from sphinx_fxgraph.record.arguments import Value
+from sphinx_fxgraph.record.diff import compare
+from sphinx_fxgraph.record.diff_graph import merged
 from sphinx_fxgraph.record.header import Head, Outline, RecordError
-from sphinx_fxgraph.record.model import Body, BodyInput, Module, Node, Record, TensorMeta, Value
+from sphinx_fxgraph.record.model import Body, BodyInput, Module, Node, Record, TensorMeta
 from sphinx_fxgraph.render import document, html_page, summary, thumbnail
-from sphinx_fxgraph.render.dot.model import source
+from sphinx_fxgraph.render.dot import source
 from sphinx_fxgraph.render.drawing import Job, lay_out, scene
 from sphinx_fxgraph.spec.parser import parse_inputs, parse_target
 from sphinx_fxgraph.spec.spec import GraphSpec, SpecError
-from sphinx_fxgraph.text import escape
 from sphinx_fxgraph.worker import registry
 
 SLOW = 10.0
@@ -265,7 +266,7 @@ def _digests() -> list[str]:
 
 def read_listing(data: bytes) -> None:
     """Read a list of models of the cache, and make the values of its pages."""
-    from sphinx_fxgraph.sphinxext.directives import zoo_pages
+    from sphinx_fxgraph.sphinxext import zoo_pages
 
     found = registry.Listing.from_json(data)
     if found is None:

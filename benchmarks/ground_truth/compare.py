@@ -21,7 +21,7 @@ from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import TypeVar
 
-from sphinx_fxgraph.record.conventions import macs_of
+from sphinx_fxgraph.record.metrics import macs_of
 from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.spec.spec import GraphSpec
 from sphinx_fxgraph.worker import pool

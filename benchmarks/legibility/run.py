@@ -35,7 +35,7 @@ from sphinx_fxgraph.options import ViewOptions
 from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.render import document
 from sphinx_fxgraph.render import drawing as compose
-from sphinx_fxgraph.render.dot.model import classic
+from sphinx_fxgraph.render.dot import classic
 
 MOST = {"boxes": 100, "elements": 1_500, "width": 1_400}
 STRAIGHT = 0.9

@@ -1,4 +1,4 @@
-"""A capture from end to end: build, trace, probe, find bodies, measure, and write it all down as a record."""
+"""Capture a model: build it, trace it, propagate shapes, find subgraphs, count, and return the record."""
 
 from __future__ import annotations
 
@@ -21,23 +21,20 @@ from torch.nn.parameter import UninitializedBuffer, is_lazy
 
 import sphinx_fxgraph
 from sphinx_fxgraph.cache.fingerprints import class_files, depends_on
-from sphinx_fxgraph.capture.dependencies.call_profiler import unwatched
+from sphinx_fxgraph.capture.build import LADDER, Built, build, faked
+from sphinx_fxgraph.capture.dependencies import unwatched
 from sphinx_fxgraph.capture.errors import CaptureError, by_model, place, said
 from sphinx_fxgraph.capture.formatting import short_meta
-from sphinx_fxgraph.capture.metrics.extra_macs import pooled
-from sphinx_fxgraph.capture.metrics.shape_prop import ProbeError, probe
-from sphinx_fxgraph.capture.metrics.totals import measure, run_totals
-from sphinx_fxgraph.capture.model.arguments import ArgumentError, cast_copies, copied
-from sphinx_fxgraph.capture.model.build import LADDER, Built, build
-from sphinx_fxgraph.capture.model.fake_tensors import faked
-from sphinx_fxgraph.capture.model.state import alone, seed, untouched
-from sphinx_fxgraph.capture.model.unwrap import eagerly, set_mode, unwrapped
+from sphinx_fxgraph.capture.inputs import ArgumentError, cast_copies, copied
+from sphinx_fxgraph.capture.mac_formulas import pooled
+from sphinx_fxgraph.capture.metrics import ProbeError, measure, probe, run_totals
 from sphinx_fxgraph.capture.source_location import placed
-from sphinx_fxgraph.capture.subgraphs.subgraphs import find_bodies
+from sphinx_fxgraph.capture.state import alone, eagerly, seed, set_mode, untouched, unwrapped
+from sphinx_fxgraph.capture.subgraphs import find_bodies
 from sphinx_fxgraph.capture.torch_private import missing
 from sphinx_fxgraph.capture.torch_private import pytree as torch_pytree
 from sphinx_fxgraph.capture.trace import Trace
-from sphinx_fxgraph.capture.tracers.remarks import remarks
+from sphinx_fxgraph.capture.tracers.auto import remarks
 from sphinx_fxgraph.options import CaptureOptions
 from sphinx_fxgraph.record.cleaning import cleaned
 from sphinx_fxgraph.record.header import Failure, Stage

@@ -1,4 +1,4 @@
-"""Why a capture stopped, in words for the author of the page: the stage, what to write instead, file and line."""
+"""Say why a capture stopped: the stage, what to write instead, file and line."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import torch
 
 import sphinx_fxgraph
 from sphinx_fxgraph.cache.fingerprints import portable
+from sphinx_fxgraph.escape import one_line
 from sphinx_fxgraph.record.cleaning import clean_text
 from sphinx_fxgraph.record.header import Failure, Stage
 from sphinx_fxgraph.spec.spec import CODE_FILE
-from sphinx_fxgraph.text.escape import one_line
 
 _MOST_CHARACTERS = 500
 

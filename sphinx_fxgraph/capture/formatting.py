@@ -1,4 +1,4 @@
-"""How operators, modules and arguments are written in a record: short, and the same on every machine.
+"""Format operators, modules and arguments for a record: short, and the same on every machine.
 
 No text holds a tensor's values, a memory address or an absolute path.
 """

@@ -9,10 +9,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from sphinx_fxgraph.layout.geometry import Point
-from sphinx_fxgraph.layout.graphviz import Coordinates
-from sphinx_fxgraph.layout.level_dot import Extent
-from sphinx_fxgraph.layout.positions import Positions
+from sphinx_fxgraph.layout.geometry import Point, Positions
+from sphinx_fxgraph.layout.graphviz import Coordinates, Extent
 from sphinx_fxgraph.layout.route import Line, Router
 from sphinx_fxgraph.view.level import Level
 

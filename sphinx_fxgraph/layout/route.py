@@ -15,9 +15,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from sphinx_fxgraph.layout.geometry import Point, Rectangle, around, rounded, sampled
+from sphinx_fxgraph.layout.geometry import Point, Positions, Rectangle, around, rounded, sampled
 from sphinx_fxgraph.layout.graphviz import Coordinates
-from sphinx_fxgraph.layout.positions import Positions
 from sphinx_fxgraph.view.level import BOUNDARY, Edge, Level, Port
 
 _BESIDE = 8.0

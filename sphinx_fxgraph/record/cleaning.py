@@ -18,7 +18,8 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from sphinx_fxgraph.record.model import Body, Record, TensorMeta, Value
+from sphinx_fxgraph.record.arguments import Value
+from sphinx_fxgraph.record.model import Body, Record, TensorMeta
 
 _AS_IS = frozenset({"spec", "schema", "made_by", "sources", "distributions", "modules", "ties", "totals", "root"})
 """Fields of a record that hold no text of other people's code, and what the author of a page has written."""

@@ -13,16 +13,21 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import msgspec
 from msgspec.structs import replace
 
 from sphinx_fxgraph.record import codec, schema3
-from sphinx_fxgraph.record.arguments import Argument, format_call, map_argument
-from sphinx_fxgraph.record.arguments import Value as Value  # it is found here too
+from sphinx_fxgraph.record.arguments import (
+    Argument,
+    Value,  # it is found here too
+    format_call,
+    map_argument,
+)
+from sphinx_fxgraph.record.codec import check_references
 from sphinx_fxgraph.record.header import SCHEMA, Failure, RecordError, Source, decoded
-from sphinx_fxgraph.record.references import check_references
 
 Dim = int | str
 """One dimension: a size, or the name of a symbolic size."""
@@ -304,3 +309,31 @@ def _read(text: str | bytes) -> Record:
 def join(path: str, name: str) -> str:
     """The path of something called ``name`` inside the module at ``path``."""
     return f"{path}.{name}" if path else name
+
+
+Role = Literal["function", "parameter", "saved", "base", "output"]
+
+
+@dataclass(frozen=True)
+class Edge:
+    """From where something comes: ``flow`` along which gradients go back, a tensor that is ``saved``, a ``view``."""
+
+    source: str
+    kind: Literal["flow", "saved", "view"] = "flow"
+
+
+@dataclass(frozen=True)
+class BackwardNode:
+    """One box."""
+
+    name: str
+    """``n1``, ``n2``, ...: it says nothing of the model."""
+    role: Role
+    title: str
+    """``AddmmBackward0``, ``layer1.0.weight``, ``output['loss']``."""
+    lines: tuple[str, ...] = ()
+    """``f32[1, 64]``, ``scalar f32``, a remark."""
+    attributes: tuple[tuple[str, str], ...] = ()
+    frame: str = ""
+    """Dotted path of the module it stands in."""
+    edges: tuple[Edge, ...] = ()

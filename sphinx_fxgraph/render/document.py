@@ -6,10 +6,11 @@ picture in a file of its own, with plain attributes, for readers that know no st
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterator
+from dataclasses import dataclass
 
+from sphinx_fxgraph.render.colors import Shares
 from sphinx_fxgraph.render.drawing import Frame, Inside
-from sphinx_fxgraph.render.heat import Shares
 from sphinx_fxgraph.render.print_svg import PrintWriter
 from sphinx_fxgraph.render.svg import Writer
 
@@ -89,3 +90,71 @@ class _PartWriter(Writer):
 
     def table_link(self, path: str) -> dict[str, object]:  # noqa: ARG002 - the viewer knows the whole path
         return {}
+
+
+_NATURAL, _SMALL, _SMALLEST = 0.75, 0.5, 0.45
+"""Points for each unit of the drawing: as on a display of 96 dots an inch, as small as its text is well read, and a
+little smaller, where one more strip then has room."""
+_TITLE = 24.0
+"""Units from the top of a frame that its title takes."""
+_GAP = 4.0
+"""Units below a box, where it is cut."""
+_LEAST = 0.5
+"""Of a page's height that is filled before a cut."""
+
+
+@dataclass(frozen=True)
+class Strips:
+    """The picture on paper."""
+
+    width: float
+    """Of the picture, in units."""
+    scale: float
+    """Points for each unit of the drawing."""
+    cuts: tuple[tuple[float, float], ...]
+    """Top and bottom of each strip, in units from the top."""
+    abreast: int
+    """How many of them stand side by side on one page."""
+
+
+def strips(picture: Frame, size: tuple[float, float], paper: tuple[float, float], gap: float) -> Strips:
+    """One piece where that can be read, else strips from the top to the bottom, cut between boxes where they can be.
+
+    Args:
+        picture: what is drawn.
+        size: its width and height in units, with what stands below it.
+        paper: width and height in points that a page has for it.
+        gap: points between two strips.
+    """
+    (width, height), (room, tallest) = size, paper
+    scale = min(_NATURAL, room / width, tallest / height)
+    if scale >= min(_SMALLEST, room / width):
+        return Strips(width, scale, ((0, height),), 1)
+    abreast = max(1, int((room + gap) / (width * _SMALLEST + gap)))
+    scale = min(_SMALL, ((room + gap) / abreast - gap) / width)
+    blocked = sorted(_blocked(picture))
+    cuts, top, most = [], 0.0, tallest / scale
+    while height - top > most:
+        bottom = _cut(blocked, top + _LEAST * most, top + most)
+        cuts.append((top, bottom))
+        top = bottom
+    return Strips(width, scale, (*cuts, (top, height)), abreast)
+
+
+def _cut(blocked: list[tuple[float, float]], least: float, most: float) -> float:
+    """The lowest height in between that goes through the fewest boxes."""
+
+    def boxes_through(height: float) -> int:
+        return sum(top < height < bottom for top, bottom in blocked)
+
+    places = [bottom + _GAP for _, bottom in blocked if least <= bottom + _GAP <= most]
+    return min([*places, most], key=lambda height: (boxes_through(height), -height))
+
+
+def _blocked(frame: Frame, above: float = 0.0) -> Iterator[tuple[float, float]]:
+    """From where to where each box and each title in a frame goes, in units from the top of the picture."""
+    for drawn in frame.boxes:
+        yield above + drawn.y, above + drawn.y + drawn.label.height
+    for inner in frame.frames:
+        yield above + inner.y, above + inner.y + _TITLE
+        yield from _blocked(inner, above + inner.y)

@@ -14,8 +14,8 @@ from sphinx_fxgraph.layout.graphviz import Coordinates, Engine
 from sphinx_fxgraph.options import ViewOptions
 from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.render.scene import Composer, Drawn, Frame, Inside
-from sphinx_fxgraph.text.translate import count, mark
-from sphinx_fxgraph.view.dims import named
+from sphinx_fxgraph.view.annotations import named
+from sphinx_fxgraph.words import count, mark
 
 __all__ = ["Drawn", "Frame", "Inside", "Job", "insides", "lay_out", "remark", "scene"]
 

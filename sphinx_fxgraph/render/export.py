@@ -1,17 +1,80 @@
-"""A record as a file: SVG, a page, PDF, PNG, DOT or JSON."""
+"""Write a record as a file: SVG, HTML, PDF, PNG, DOT or JSON."""
 
 from __future__ import annotations
 
 import dataclasses
 import re
 from collections.abc import Callable
+from typing import Any, cast
 
 from sphinx_fxgraph.layout.graphviz import Engine, find_engine
 from sphinx_fxgraph.options import ViewOptions
 from sphinx_fxgraph.record.model import Record
-from sphinx_fxgraph.render import convert, document, html_page, summary
+from sphinx_fxgraph.render import document, html_page, summary
 from sphinx_fxgraph.render import drawing as compose
-from sphinx_fxgraph.render.dot.model import source
+from sphinx_fxgraph.render.dot import source
+
+POINTS = 0.75
+"""Points of a PDF for each unit of the drawing."""
+SCALE = 2.0
+"""Pixels of a PNG for each unit of the drawing: sharp on the displays of today."""
+
+
+class ConverterMissingError(Exception):
+    """CairoSVG, or the cairo library that it uses, is not installed."""
+
+
+def pdf(svg: str) -> bytes:
+    """A PDF of one page in the picture's own size, its text selectable.
+
+    Args:
+        svg: what `print_svg` gives.
+
+    Raises:
+        ConverterMissingError: CairoSVG is not there.
+    """
+    return cast("bytes", _cairosvg().svg2pdf(bytestring=svg.encode()))
+
+
+def png(svg: str, scale: float = SCALE) -> bytes:
+    """Return a PNG.
+
+    Args:
+        svg: what `print_svg` gives.
+        scale: pixels for each px of the drawing.
+
+    Raises:
+        ConverterMissingError: CairoSVG is not there.
+    """
+    return cast("bytes", _cairosvg().svg2png(bytestring=svg.encode(), scale=scale))
+
+
+CONVERTERS: dict[str, Callable[[str], bytes]] = {".pdf": pdf, ".png": png}
+"""By suffix of the file."""
+
+
+def missing() -> str:
+    """Why nothing can be converted here; empty where it can."""
+    try:
+        _cairosvg()
+    except ConverterMissingError as error:
+        return str(error)
+    return ""
+
+
+def _cairosvg() -> Any:
+    try:
+        import cairosvg
+    except ImportError:
+        raise ConverterMissingError(
+            "PDF and PNG need CairoSVG: pip install 'sphinx-fxgraph[print]'; svg and html need nothing"
+        ) from None
+    except OSError as error:  # it is there, and the library that it loads is not
+        raise ConverterMissingError(
+            f"PDF and PNG need the cairo library, on Debian the package libcairo2; CairoSVG says: {error}"
+        ) from None
+    return cairosvg
+
 
 _PX = {"in": 96.0, "cm": 96 / 2.54, "mm": 96 / 25.4, "pt": 96 / 72, "px": 1.0}
 """Pixels of SVG for each unit of length."""
@@ -91,8 +154,8 @@ def content(
 
 _PICTURES: dict[str, Callable[[str, float | None], bytes]] = {
     ".svg": lambda svg, _: svg.encode(),
-    ".pdf": lambda svg, _: convert.pdf(svg),
-    ".png": lambda svg, width: convert.png(svg, _PRINTED if width else convert.SCALE),
+    ".pdf": lambda svg, _: pdf(svg),
+    ".png": lambda svg, width: png(svg, _PRINTED if width else SCALE),
 }
 _WRITERS: dict[str, Callable[[Record, ViewOptions, str, str], bytes]] = {
     ".html": lambda record, look, title, engine: html(record, look, title, find_engine(engine)).encode(),

@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from sphinx_fxgraph.layout.route import Line
-from sphinx_fxgraph.render import legend
+from sphinx_fxgraph.render import colors
+from sphinx_fxgraph.render.colors import ACCENT, LIGHT, Shares, shade
 from sphinx_fxgraph.render.drawing import Drawn, Frame
-from sphinx_fxgraph.render.heat import Shares, shade
 from sphinx_fxgraph.render.svg import Writer, number, tag
-from sphinx_fxgraph.render.theme import ACCENT, LIGHT
-from sphinx_fxgraph.text import fonts
-from sphinx_fxgraph.view import labels
-from sphinx_fxgraph.view.categories import category
+from sphinx_fxgraph.view import fonts, labels
+from sphinx_fxgraph.view.annotations import category
 
 _SANS = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 _MONO = "'DejaVu Sans Mono', 'Liberation Mono', Menlo, Consolas, monospace"
@@ -80,10 +78,10 @@ class PrintWriter(Writer):
             for x, entry in row:
                 yield from self._entry(entry, x, frame.height + line * _ROW)
 
-    def _legend(self, picture: Frame) -> list[list[tuple[float, legend.Entry]]]:
-        return _rows(legend.entries(picture, self.shares), picture.width) if self.legend else []
+    def _legend(self, picture: Frame) -> list[list[tuple[float, colors.Entry]]]:
+        return _rows(colors.entries(picture, self.shares), picture.width) if self.legend else []
 
-    def _entry(self, entry: legend.Entry, x: float, y: float) -> Iterator[str]:
+    def _entry(self, entry: colors.Entry, x: float, y: float) -> Iterator[str]:
         middle = y + _ROW / 2
         if entry.key == "weak":
             dashes = self.style("fxg-edge fxg-weak")
@@ -169,9 +167,9 @@ class PrintWriter(Writer):
         return tag("path", fill=LIGHT.muted, d=corners) + "</path>"
 
 
-def _rows(entries: Sequence[legend.Entry], width: float) -> list[list[tuple[float, legend.Entry]]]:
+def _rows(entries: Sequence[colors.Entry], width: float) -> list[list[tuple[float, colors.Entry]]]:
     """The entries in rows no wider than the picture, each with its place."""
-    rows: list[list[tuple[float, legend.Entry]]] = []
+    rows: list[list[tuple[float, colors.Entry]]] = []
     x = width
     for entry in entries:
         needed = _SWATCH + 6 + fonts.sans(entry.text, labels.SHAPE_SIZE) + 14

@@ -10,22 +10,20 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from sphinx_fxgraph.layout import plain
+from sphinx_fxgraph.layout import fallback
 from sphinx_fxgraph.layout.geometry import Point
-from sphinx_fxgraph.layout.graphviz import Coordinates
-from sphinx_fxgraph.layout.level_dot import Extent, digest, level_dot
+from sphinx_fxgraph.layout.graphviz import Coordinates, Extent, digest, level_dot
 from sphinx_fxgraph.layout.place import Pads, Placed, place
 from sphinx_fxgraph.layout.route import Line
 from sphinx_fxgraph.options import ViewOptions
 from sphinx_fxgraph.record.model import Record, join
 from sphinx_fxgraph.view import labels
-from sphinx_fxgraph.view.connections import connect
 from sphinx_fxgraph.view.estimate import MOST_CENTRED, PANEL_TITLE
 from sphinx_fxgraph.view.labels import STACK, Label
-from sphinx_fxgraph.view.level import BOUNDARY, Box, Level
+from sphinx_fxgraph.view.level import BOUNDARY, Box, Level, connect
 from sphinx_fxgraph.view.levels import overview
 from sphinx_fxgraph.view.panels import GAP, Panel
-from sphinx_fxgraph.view.simplified import GROUP
+from sphinx_fxgraph.view.simplify import GROUP
 
 _TITLE = 24.0
 """Height of a frame's title."""
@@ -167,7 +165,7 @@ class Composer:
 
     def plain(self, key: str) -> Coordinates:
         """A level without an engine."""
-        return plain.lay_out(*self.asked[key])
+        return fallback.lay_out_plain(*self.asked[key])
 
     def _turned(self, x: float, y: float) -> Point:
         return (y, x) if self.flip else (x, y)

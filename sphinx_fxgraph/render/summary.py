@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import chain
 
-from sphinx_fxgraph.record.conventions import macs_of, macs_text
-from sphinx_fxgraph.record.metrics import tied_parameters
-from sphinx_fxgraph.record.model import Body, Node, Record, TensorMeta, Value, Verdict, join
-from sphinx_fxgraph.tables.rows import body_paths
-from sphinx_fxgraph.tables.stages import stages
-from sphinx_fxgraph.text.shapes import format_shape
-from sphinx_fxgraph.text.translate import _, count, mark
-from sphinx_fxgraph.text.units import PLAIN, Units
+from sphinx_fxgraph.record.arguments import Value
+from sphinx_fxgraph.record.metrics import macs_of, macs_text, tied_parameters
+from sphinx_fxgraph.record.model import Body, Node, Record, TensorMeta, Verdict, join
+from sphinx_fxgraph.render.node_table import body_paths
+from sphinx_fxgraph.render.stage_table import stages
+from sphinx_fxgraph.units import PLAIN, Units, format_shape
+from sphinx_fxgraph.words import _, count, mark
 
 _SHOWN_TENSORS = 4
 

@@ -6,19 +6,18 @@ import functools
 import re
 from collections.abc import Container, Iterator, Mapping
 
+from sphinx_fxgraph.escape import anchor, xml
 from sphinx_fxgraph.layout.route import Line
 from sphinx_fxgraph.record.diff import SIGNS
 from sphinx_fxgraph.record.model import Node
+from sphinx_fxgraph.render.colors import Shares, shade, written
 from sphinx_fxgraph.render.drawing import Drawn, Frame
-from sphinx_fxgraph.render.heat import Shares, shade, written
-from sphinx_fxgraph.text.escape import xml
-from sphinx_fxgraph.text.ids import anchor
-from sphinx_fxgraph.text.shapes import format_shape
+from sphinx_fxgraph.units import format_shape
 from sphinx_fxgraph.view import labels
-from sphinx_fxgraph.view.categories import category
+from sphinx_fxgraph.view.annotations import category
 from sphinx_fxgraph.view.estimate import PANEL_TITLE
 from sphinx_fxgraph.view.level import Box
-from sphinx_fxgraph.view.simplified import GROUP
+from sphinx_fxgraph.view.simplify import GROUP
 
 _MARKS = ("dead", "failed", *SIGNS)
 """Remarks on an operator that change what its box looks like."""

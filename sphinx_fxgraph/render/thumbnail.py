@@ -11,10 +11,10 @@ import math
 from collections import defaultdict
 from dataclasses import dataclass, field
 
+from sphinx_fxgraph.escape import xml
 from sphinx_fxgraph.record.model import Body, Node, Record, TensorMeta
 from sphinx_fxgraph.render.svg import number, tag
-from sphinx_fxgraph.text.escape import xml
-from sphinx_fxgraph.view.categories import category
+from sphinx_fxgraph.view.annotations import category
 
 _WIDTH, _HEIGHT = 180.0, 100.0
 _ARCS = 28.0

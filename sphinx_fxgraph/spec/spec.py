@@ -18,10 +18,10 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from sphinx_fxgraph.errors import SpecError, suggestion
+from sphinx_fxgraph.escape import one_line
 from sphinx_fxgraph.options import CaptureOptions, declared
 from sphinx_fxgraph.spec.parser import parse_inputs, parse_target
 from sphinx_fxgraph.spec.syntax import Call, Literal
-from sphinx_fxgraph.text.escape import one_line
 
 CODE_FILE = "<directive>"
 """File name of the code in a directive's body, in messages and failures; lines count from the body's first."""

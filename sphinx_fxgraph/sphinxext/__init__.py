@@ -5,10 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import sphinx_fxgraph
-from sphinx_fxgraph.sphinxext import assets, config, nodes, roles
-from sphinx_fxgraph.sphinxext.build import builders, capture
-from sphinx_fxgraph.sphinxext.directives import autodoc, diff, graph, table, zoo
-from sphinx_fxgraph.sphinxext.writers import latex, transforms
+from sphinx_fxgraph.sphinxext import (
+    assets,
+    autodoc,
+    builders,
+    capture,
+    config,
+    diff,
+    domain,
+    graph,
+    nodes,
+    resolve,
+    static_image,
+    table,
+    zoo,
+)
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -18,13 +29,13 @@ if TYPE_CHECKING:
 def setup(app: Sphinx) -> ExtensionMetadata:
     """Register everything, in the order in which a build needs it."""
     config.setup(app)
-    roles.setup(app)
+    domain.setup(app)
     graph.setup(app)
     diff.setup(app)
     autodoc.setup(app)
     capture.setup(app)
-    transforms.setup(app)
-    latex.setup(app)
+    resolve.setup(app)
+    static_image.setup(app)
     nodes.setup(app)
     assets.setup(app)
     table.setup(app)

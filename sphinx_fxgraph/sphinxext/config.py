@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from sphinx.config import ENUM
 
 from sphinx_fxgraph.options import COLORS
-from sphinx_fxgraph.record.conventions import CONVENTIONS
+from sphinx_fxgraph.record.metrics import CONVENTIONS
 from sphinx_fxgraph.sphinxext.messages import warn
-from sphinx_fxgraph.text.units import FORMATS, Units
+from sphinx_fxgraph.units import FORMATS, Units
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx

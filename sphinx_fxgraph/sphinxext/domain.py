@@ -1,4 +1,4 @@
-"""The ``fx`` domain: which page shows, compares or mentions which model.
+"""The ``fx`` domain: its objects, its roles, and which page shows, compares or mentions which model.
 
 The data is part of the environment, so it is right in parallel and incremental builds.
 """
@@ -12,15 +12,25 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.domains import Domain, ObjType
+from sphinx.roles import XRefRole
+from sphinx.util.nodes import make_refnode
 
+from sphinx_fxgraph.escape import anchor
+from sphinx_fxgraph.record.metrics import CONVENTIONS, Measures, by_call, by_module, macs_text
+from sphinx_fxgraph.record.model import Record, join
+from sphinx_fxgraph.render import summary
 from sphinx_fxgraph.sphinxext.nodes import fxgraph
 from sphinx_fxgraph.sphinxext.state import Run
-from sphinx_fxgraph.text.ids import anchor
+from sphinx_fxgraph.units import Units
 
 if TYPE_CHECKING:
+    from sphinx.addnodes import pending_xref
+    from sphinx.application import Sphinx
+    from sphinx.builders import Builder
     from sphinx.environment import BuildEnvironment
+    from sphinx.util.typing import RoleFunction
 
-    from sphinx_fxgraph.sphinxext.comparison import Shown
+    from sphinx_fxgraph.sphinxext.diff import Shown
 
 
 class ModelUse(NamedTuple):
@@ -210,3 +220,178 @@ def _conditions(node: nodes.Node) -> Iterator[tuple[str, str]]:
 def fx_domain(env: BuildEnvironment) -> FxDomain:
     """Return the domain of a build."""
     return cast("FxDomain", env.get_domain("fx"))
+
+
+UNKNOWN = "unknown"
+"""Stands where a capture did not get to what is asked for."""
+
+
+def resolve(
+    domain: FxDomain,
+    fromdocname: str,
+    builder: Builder,
+    role: str,
+    target: str,
+    contnode: nodes.Element,
+    explicit: bool,
+) -> nodes.Element | None:
+    """Return what replaces a role, or None if there is no such graph, or no such node in it.
+
+    Args:
+        domain: knows the graphs.
+        fromdocname: the page with the role.
+        builder: decides what a link looks like.
+        role: ``model``, ``node``, ``params``, ``macs`` or ``shape``.
+        target: the name of a graph, or ``name:path``.
+        contnode: the text of the role.
+        explicit: whether the author gave that text. In a number ``{}`` stands for the digits.
+    """
+    found = _find(domain, target, fromdocname)
+    if found is None:
+        return None
+    docname, use, path = found
+    record = domain.run.record(use.spec_id) if domain.run.shows else None
+    if role in ("model", "node"):
+        if path and record and record.root and path not in record.paths():
+            return None
+        if role == "model" and not explicit and use.title and not path:
+            contnode = nodes.inline("", use.title, classes=contnode["classes"])
+        if not domain.is_shown(use):
+            return contnode
+        place = _place(record, use, path, builder)
+        return make_refnode(builder, fromdocname, docname, place, contnode, path or use.name)
+    if record is None:
+        return contnode
+    units = domain.run.config.units
+    said = _shape(record, path) if role == "shape" else _number(record, path, role, units)
+    if said is None:
+        return None
+    if explicit and "{}" in contnode.astext():
+        number = said if role == "shape" else said.removesuffix(" parameters").removesuffix("MACs").rstrip()
+        said = contnode.astext().replace("{}", number)
+    if role == "macs" and builder.format == "html":
+        return nodes.abbreviation("", said, explanation=CONVENTIONS[units.convention], classes=["fxg-macs"])
+    return nodes.inline("", said, classes=[f"fxg-{role}"])
+
+
+def _find(domain: FxDomain, target: str, near: str) -> tuple[str, ModelUse, str] | None:
+    """Return page and use of a graph, and the path of a node in it."""
+    names = domain.named(near=near)
+    name, _, path = (target, "", "") if target in names else target.partition(":")
+    return (*names[name], path) if name in names else None
+
+
+def _place(record: Record | None, use: ModelUse, path: str, builder: Builder) -> str:
+    """Return the id that a link leads to: of a node where the page has ids for nodes, else of the figure."""
+    if not path or not record or not record.root or builder.format != "html":
+        return use.figure
+    if builder.name != "epub":
+        return anchor(use.figure, path)
+    # An e-book shows an image. Its table has a row for each operator, but none for modules with an inside.
+    return anchor(f"{use.figure}-row", path) if use.rows and is_row(record, path) else use.figure
+
+
+def is_row(record: Record, path: str) -> bool:
+    """Return whether the node table has a row for a path: operators have one, calls with an inside have none."""
+    return any(join(outer, node.name) == path and not node.body for outer, _, node in record.walk())
+
+
+def _number(record: Record, path: str, role: str, units: Units) -> str | None:
+    measures = _measures(record, path, units.convention)
+    if measures is None:
+        return None
+    if role == "params":
+        return units.parameters(measures.parameters) if record.modules else UNKNOWN
+    if record.totals.macs is None:  # it was not run to the end
+        return UNKNOWN
+    macs = measures.macs or 0
+    count = units.macs(macs) if macs or not measures.uncounted else None
+    return macs_text(count, measures.uncounted)
+
+
+def _measures(record: Record, path: str, convention: str) -> Measures | None:
+    """Of a module by its path, of an operator or call by its."""
+    modules = by_module(record, convention)
+    return modules.get(path) or by_call(record, convention).get(path)
+
+
+def _shape(record: Record, path: str) -> str | None:
+    if not path:
+        return summary.shapes(record) or UNKNOWN
+    return summary.results(record).get(path)
+
+
+class GraphRole(XRefRole):
+    """Refers to a graph by its name, or to a node in it."""
+
+    def __init__(self, *, literal: bool = False) -> None:
+        super().__init__(warn_dangling=True, innernodeclass=nodes.literal if literal else nodes.inline)
+
+    def process_link(
+        self,
+        env: BuildEnvironment,
+        refnode: nodes.Element,  # noqa: ARG002 - as Sphinx calls it
+        has_explicit_title: bool,
+        title: str,
+        target: str,
+    ) -> tuple[str, str]:
+        """Note that the page depends on the graph."""
+        target = " ".join(target.split())
+        domain = fx_domain(env)
+        for name in dict.fromkeys((target, target.partition(":")[0])):
+            domain.note_mention(env.docname, name)
+        if not has_explicit_title and self.name == "fx:node":
+            title = target.partition(":")[2] or target
+        return title, target
+
+
+ROLES: dict[str, RoleFunction] = {
+    "model": GraphRole(literal=True),
+    "node": GraphRole(literal=True),
+    "params": GraphRole(),
+    "macs": GraphRole(),
+    "shape": GraphRole(),
+}
+
+
+class ResolvingFxDomain(FxDomain):
+    """The domain that Sphinx sees: resolving a reference needs the records, which `FxDomain` knows nothing of."""
+
+    roles: ClassVar[dict[str, RoleFunction]] = ROLES
+    dangling_warnings: ClassVar[dict[str, str]] = dict.fromkeys(
+        ROLES, "undefined graph, or node in a graph: %(target)s"
+    )
+
+    def resolve_xref(  # type: ignore[override] # a number is no link; Sphinx takes any element
+        self,
+        env: BuildEnvironment,  # noqa: ARG002 - as Sphinx calls it
+        fromdocname: str,
+        builder: Builder,
+        typ: str,
+        target: str,
+        node: pending_xref,
+        contnode: nodes.Element,
+    ) -> nodes.Element | None:
+        """Return what replaces a role; None for an unknown name."""
+        return resolve(self, fromdocname, builder, typ, target, contnode, node.get("refexplicit", False))
+
+    def resolve_any_xref(
+        self,
+        env: BuildEnvironment,
+        fromdocname: str,
+        builder: Builder,
+        target: str,
+        node: pending_xref,
+        contnode: nodes.Element,
+    ) -> list[tuple[str, nodes.reference]]:
+        """Return the model of this name, unless its ``:name:`` is a label of Sphinx, which leads to the same place."""
+        standard = env.domains["std"]
+        if standard.resolve_any_xref(env, fromdocname, builder, target, node, contnode.deepcopy()):
+            return []
+        found = resolve(self, fromdocname, builder, "model", target, contnode, node.get("refexplicit", False))
+        return [("fx:model", found)] if isinstance(found, nodes.reference) else []
+
+
+def setup(app: Sphinx) -> None:
+    """Register the domain."""
+    app.add_domain(ResolvingFxDomain)

@@ -8,9 +8,9 @@ from __future__ import annotations
 from docutils import nodes
 from sphinx.util import logging
 
+from sphinx_fxgraph.escape import one_line, printable
 from sphinx_fxgraph.record.header import Failure
-from sphinx_fxgraph.text.escape import one_line, printable
-from sphinx_fxgraph.text.translate import _, mark
+from sphinx_fxgraph.words import _, mark
 
 logger = logging.getLogger(__name__)
 

@@ -72,11 +72,11 @@ def lazy(name: str) -> Callable[..., Any]:
 
 
 _WRITERS: dict[type[nodes.Element], tuple[str, str]] = {
-    fxgraph: ("writers.html.visit_fxgraph", ""),
-    fxgraph_facts: ("writers.html_tables.visit_facts", "writers.html_tables.depart_facts"),
-    fxgraph_tables: ("writers.html_tables.visit_tables", "writers.html_tables.depart_tables"),
-    fxgraph_rows: ("writers.html_tables.visit_rows", "writers.html_tables.depart_rows"),
-    fxgraph_nodes: ("writers.html_tables.visit_nodes", ""),
+    fxgraph: ("html.visit_fxgraph", ""),
+    fxgraph_facts: ("html.visit_facts", "html.depart_facts"),
+    fxgraph_tables: ("html.visit_tables", "html.depart_tables"),
+    fxgraph_rows: ("html.visit_rows", "html.depart_rows"),
+    fxgraph_nodes: ("html.visit_nodes", ""),
 }
 
 

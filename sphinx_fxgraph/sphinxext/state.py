@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sphinx_fxgraph.cache.store import Store
+from sphinx_fxgraph.escape import file_stem
 from sphinx_fxgraph.options import ViewOptions
 from sphinx_fxgraph.record.header import Failure
-from sphinx_fxgraph.text.escape import file_stem
 
 if TYPE_CHECKING:
     from sphinx.builders import Builder
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from sphinx_fxgraph.record.header import Head, Outline
     from sphinx_fxgraph.record.model import Record
     from sphinx_fxgraph.render.drawing import Job
-    from sphinx_fxgraph.sphinxext.comparison import Compared, Shown
     from sphinx_fxgraph.sphinxext.config import Config
+    from sphinx_fxgraph.sphinxext.diff import Compared, Shown
 
 
 _RECENT = 256

@@ -1,4 +1,4 @@
-"""A stretch of a body as a body of its own: what folds and clusters are made of."""
+"""Group a stretch of nodes into a subgraph of its own: clusters, helper functions, rows."""
 
 from __future__ import annotations
 
@@ -6,12 +6,50 @@ import dataclasses
 import itertools
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import structs
 
-from sphinx_fxgraph.record.model import Body, BodyInput, Node, Record, Value
-from sphinx_fxgraph.view.simplified import GROUP, Shown
+from sphinx_fxgraph.record.arguments import Value
+from sphinx_fxgraph.record.model import Body, BodyInput, Node, Record, TensorMeta
+from sphinx_fxgraph.view.simplify import GROUP, ROWS, Shown
+
+
+class Likeness:
+    """Keys of nodes and bodies: two with one key are alike, wiring apart.
+
+    ``loose`` asks for the same types in the same order only, so that blocks with other channel counts are alike.
+    """
+
+    def __init__(self, record: Record, *, loose: bool) -> None:
+        self.record = record
+        self.loose = loose
+        self._bodies: dict[str, Hashable] = {}
+
+    def key(self, node: Node) -> Hashable:
+        """What ``node`` has in common with those like it."""
+        if node.op in ("placeholder", "output"):
+            return (node.op, node.name)
+        if self.loose:
+            return (node.op, node.kind, node.type, self.body(node.body))
+        target = "" if node.op in ("call_module", "get_attr", GROUP) else node.target  # names, not what is called
+        shapes = (node.outputs, _shapes(node.parameters), _shapes(node.buffers))
+        marks = [mark for mark in node.marks if mark != "dead"]  # what the last step of a loop leaves unused
+        return (node.op, node.kind, node.type, target, node.config, node.body, shapes, tuple(marks), node.inplace)
+
+    def body(self, name: str) -> Hashable:
+        """What the body called ``name`` has in common with those like it; of use with ``loose``."""
+        if not name:
+            return ""
+        if name not in self._bodies:
+            nodes = self.record.bodies[name].nodes
+            self._bodies[name] = hash(tuple(self.key(node) for node in nodes))
+        return self._bodies[name]
+
+
+def _shapes(metas: Iterable[TensorMeta]) -> Hashable:
+    return tuple((meta.shape, meta.dtype) for meta in metas)
+
 
 MOST_BOXES = 200
 """Graphviz takes long for larger levels, and readers too: they are clustered before either sees them."""
@@ -161,3 +199,180 @@ def _most_common(nodes: Sequence[Node]) -> str:
     """``23 add, 9 relu, …``."""
     counts = Counter(node.kind for node in nodes).most_common()
     return ", ".join(f"{count} {kind}" for kind, count in counts[:2]) + (", …" if len(counts) > 2 else "")
+
+
+FEWEST = 6
+"""A call with fewer operators is drawn in full, ..."""
+_FEWEST_WITH_MACS = 20
+"""... and so is a smaller one with matrix products: attention is what a reader looks for."""
+_SMALL = 4
+"""Calls with fewer operators belong to their neighbour."""
+
+
+def group_functions(shown: Shown) -> Shown:
+    """Return the simplified graph with each call of a helper function as one node."""
+    bodies, chips = dict(shown.record.bodies), dict(shown.chips)
+    known: dict[Hashable, str] = {}
+    for name in list(bodies):
+        body = bodies[name]
+        calls = [call for call in _calls(body) if len(call) < len(body.nodes) - _ends(body)]
+        if not calls:
+            continue
+        record = structs.replace(shown.record, bodies=bodies)
+        likeness, used = Likeness(record, loose=False), uses(body)
+        nodes: list[Node] = []
+        renamed: dict[Value, Value] = {}
+        calls_at = {call[0].name: call for call in calls}
+        inside = {node.name for call in calls for node in call[1:]}
+        for node in body.nodes:
+            if node.name in inside:
+                continue
+            if not (call := calls_at.get(node.name)):
+                nodes.append(node)
+                continue
+            new = f"{name}/{call[0].name}+{len(call)}"
+            made, grouped, values = group(record, body, new, [call], used)
+            equal = known.setdefault(_signature(made, likeness), new)
+            bodies.setdefault(equal, made)
+            function = _largest(call)
+            nodes.append(
+                structs.replace(
+                    grouped, body=equal, kind=function, detail=f"{len(call)} operators", target=call[-1].name
+                )
+            )
+            renamed |= values
+            chips |= {(equal, each.name): chips[name, each.name] for each in call if (name, each.name) in chips}
+        bodies[name] = rewired(body, nodes, renamed)
+    return dataclasses.replace(shown, record=structs.replace(shown.record, bodies=bodies), chips=chips)
+
+
+def _ends(body: Body) -> int:
+    return sum(node.op in ("placeholder", "output") for node in body.nodes)
+
+
+def _signature(body: Body, likeness: Likeness) -> Hashable:
+    """Return what two calls of a function have in common if they do the same."""
+    number = {node.name: at for at, node in enumerate(body.nodes)}
+
+    def places(values: Sequence[Value]) -> Hashable:
+        return tuple((number.get(value.node, -1), value.output) for value in values)
+
+    nodes = tuple((likeness.key(node), places(node.inputs)) for node in body.nodes)
+    return hash((nodes, places(body.outputs), tuple(given.tensors for given in body.inputs)))
+
+
+def _function(node: Node) -> str:
+    """Return the helper function that an operator runs in; empty for a module's ``forward``."""
+    if node.body or not node.op.startswith("call_"):
+        return ""
+    function = node.where.rpartition(":")[0].split(".<", 1)[0].rpartition(".")[2]
+    return "" if function in ("forward", "__call__", "<module>") else function
+
+
+def _calls(body: Body) -> Iterator[list[Node]]:
+    """Yield the operators of each call of a helper function, and of those that it calls in turn."""
+    for is_helper, found in itertools.groupby(body.nodes, key=lambda node: bool(_function(node))):
+        if not is_helper:
+            continue
+        parts = _merged([list(part) for _, part in itertools.groupby(found, key=_function)])
+        for part in parts:
+            has_macs = any(node.macs for node in part)
+            if len(part) >= (_FEWEST_WITH_MACS if has_macs else FEWEST):
+                yield part
+
+
+def _merged(parts: list[list[Node]]) -> list[list[Node]]:
+    """Join what runs between two parts of one function with these, and small parts with their neighbour."""
+    nested: list[list[Node]] = []
+    for part in parts:
+        again = next((at for at, before in enumerate(nested) if _function(before[-1]) == _function(part[0])), None)
+        if again is None or _gap(nested[again + 1 :]) > max(len(nested[again]), len(part)) * 4:
+            nested.append(part)
+        else:
+            nested[again:] = [list(itertools.chain(*nested[again:], part))]
+    joined: list[list[Node]] = []
+    for part in nested:
+        if joined and min(len(part), len(joined[-1])) < _SMALL:
+            joined[-1] = joined[-1] + part
+        else:
+            joined.append(part)
+    return joined
+
+
+def _gap(parts: Sequence[Sequence[Node]]) -> int:
+    return sum(map(len, parts))
+
+
+def _largest(call: Sequence[Node]) -> str:
+    """Return the function that has most of the operators."""
+    counts: dict[str, int] = {}
+    for node in call:
+        counts[_function(node)] = counts.get(_function(node), 0) + 1
+    return max(counts, key=counts.__getitem__)
+
+
+MOST_ROWS = 8
+"""Longer stretches are cut into boxes of about equal length."""
+
+
+def join_rows(shown: Shown) -> Shown:
+    """Return the simplified graph with each straight stretch of operators as one node.
+
+    The node has the name and the results of the last operator and the inputs of the first; `Shown.rows` has the
+    operators it stands for.
+    """
+    bodies, rows = dict(shown.record.bodies), dict(shown.rows)
+    for name, body in bodies.items():
+        stretches = list(_row_stretches(name, body, shown))
+        if not stretches:
+            continue
+        joined = {stretch[-1].name: _joined(stretch) for stretch in stretches}
+        inside = {node.name for stretch in stretches for node in stretch[:-1]}
+        nodes = tuple(joined.get(node.name, node) for node in body.nodes if node.name not in inside)
+        bodies[name] = structs.replace(body, nodes=nodes)
+        rows |= {(name, stretch[-1].name): stretch for stretch in stretches}
+    return dataclasses.replace(shown, record=structs.replace(shown.record, bodies=bodies), rows=rows)
+
+
+def _joined(stretch: tuple[Node, ...]) -> Node:
+    first, last = stretch[0], stretch[-1]
+    kind = " · ".join(node.kind for node in stretch)
+    return Node(last.name, ROWS, "", kind, inputs=first.inputs, outputs=last.outputs)
+
+
+def _row_stretches(name: str, body: Body, shown: Shown) -> Iterator[tuple[Node, ...]]:
+    """Yield the stretches of a body that have at least two operators."""
+    following = _following(name, body, shown)
+    continued = set(following.values())
+    for node in body.nodes:
+        if node.name not in following or node.name in continued:
+            continue
+        stretch = [node]
+        while following_name := following.get(stretch[-1].name):
+            stretch.append(body.by_name[following_name])
+        parts = math.ceil(len(stretch) / MOST_ROWS)
+        size = math.ceil(len(stretch) / parts)
+        for start in range(0, len(stretch), size):
+            part = tuple(stretch[start : start + size])
+            if len(part) > 1:
+                yield part
+
+
+def _following(name: str, body: Body, shown: Shown) -> Mapping[str, str]:
+    """Map the name of each operator to that of the operator that can stand in the row below it."""
+    used: Uses = uses(body)
+    found = {}
+    for node in body.nodes:
+        users = {user for user, _ in used.get(node.name, ())}
+        if len(users) != 1 or not _can_be_row(name, node, shown):
+            continue
+        user = body.by_name.get(next(iter(users)))  # none where the body itself returns the result
+        takes_nothing_else = user and all(value.node == node.name for value in user.inputs)
+        if user and takes_nothing_else and _can_be_row(name, user, shown):
+            found[node.name] = user.name
+    return found
+
+
+def _can_be_row(name: str, node: Node, shown: Shown) -> bool:
+    is_operator = node.op.startswith("call_") and not node.body
+    return is_operator and bool(node.outputs) and (name, node.name) not in shown.runs

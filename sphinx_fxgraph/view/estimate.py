@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from sphinx_fxgraph.view import labels, shapes
+from sphinx_fxgraph.view import labels, main_path
 from sphinx_fxgraph.view.level import BOUNDARY, Box, Level
 
 _BETWEEN_RANKS, _AT_INPUTS, _AT_OUTPUTS = 19.0, 12.0, 8.0
@@ -110,7 +110,7 @@ class Estimator:
     def _measured(self, level: Level) -> Size:
         sizes = [self._box(box) for box in level.boxes]
         downward = _ranks(level)
-        ranks = shapes.ranks(level, downward)
+        ranks = main_path.ranks(level, downward)
         spine = {port.box for edge in level.spine() for port in (edge.tail, edge.head)} - {BOUNDARY}
         heights: dict[float, float] = defaultdict(float)
         beside: dict[float, float] = defaultdict(float)

@@ -13,9 +13,9 @@ from fnmatch import fnmatchcase
 from sphinx_fxgraph.options import ViewOptions
 from sphinx_fxgraph.record.model import join
 from sphinx_fxgraph.view import panels
-from sphinx_fxgraph.view.contents import WRAPPERS
 from sphinx_fxgraph.view.estimate import Size
-from sphinx_fxgraph.view.simplified import GROUP, ROWS, Shown
+from sphinx_fxgraph.view.labels import WRAPPERS
+from sphinx_fxgraph.view.simplify import GROUP, ROWS, Shown
 
 WIDTH, HEIGHT = 760.0, 900.0
 """Of the default view at natural size, in pixels."""

@@ -1,13 +1,14 @@
-"""The parts of a level: boxes, and edges between their ports."""
+"""The parts of a level: boxes, and edges between their ports; bundles of edges that lead to the same places."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from sphinx_fxgraph.record.model import Node, TensorMeta
-from sphinx_fxgraph.view.simplified import Run, Stage
+from sphinx_fxgraph.view.simplify import Run, Stage
 
 BOUNDARY = -1
 """Index of the level itself where an edge starts at one of its inputs or ends at one of its outputs."""
@@ -107,3 +108,108 @@ class Level:
     def spine(self) -> tuple[Edge, ...]:
         """The edges of the main path, from its start to its end."""
         return tuple(edge for edge in self.edges if edge.spine)
+
+
+_LEAST = 4
+"""Results that go to the same places are bundled from this number on."""
+
+
+def connect(root: Level) -> Level:
+    """Return the level of a whole model in which every line of an open module goes on outside.
+
+    Equal levels that are connected alike stay one object.
+    """
+    return _Connector().level(root, tuple(range(root.inputs)), tuple(range(root.outputs)))
+
+
+Numbers = tuple[int | None, ...]
+"""The new number of each input or output; None where it has no line."""
+
+
+class _Connector:
+    def __init__(self) -> None:
+        self.finished: dict[tuple[int, Numbers, Numbers], Level] = {}
+
+    def level(self, level: Level, inputs: Numbers, outputs: Numbers) -> Level:
+        """Return a level whose ends have other numbers."""
+        key = id(level), inputs, outputs
+        if key not in self.finished:
+            self.finished[key] = self._level(level, inputs, outputs)
+        return self.finished[key]
+
+    def _level(self, level: Level, inputs: Numbers, outputs: Numbers) -> Level:
+        edges = _renumbered(level.edges, BOUNDARY, outputs, of_head=True)
+        boxes = list(level.boxes)
+        for edge in edges:
+            if edge.tail.box == BOUNDARY and inputs[edge.tail.number] is None and edge.head.box != BOUNDARY:
+                boxes[edge.head.box] = boxes[edge.head.box].with_chips([level.names[edge.tail.number]])
+        edges = _renumbered(edges, BOUNDARY, inputs, of_head=False)
+        for index, box in enumerate(boxes):
+            if not box.inner:
+                continue
+            heads = {edge.head.number for edge in edges if edge.head.box == index}
+            pins = iter(range(box.inner.inputs))
+            entered = tuple(next(pins) if pin in heads else None for pin in range(box.inner.inputs))
+            edges = _renumbered(edges, index, entered, of_head=True)
+            left = _numbers([edge for edge in edges if edge.tail.box == index], box.inner)
+            edges = _renumbered(edges, index, left, of_head=False)
+            inner = self.level(box.inner, entered, left)
+            boxes[index] = box if inner is box.inner else dataclasses.replace(box, inner=inner)
+        if edges == level.edges and all(one is other for one, other in zip(boxes, level.boxes, strict=True)):
+            return level
+        return dataclasses.replace(
+            level,
+            boxes=tuple(boxes),
+            edges=edges,
+            names=tuple(name for name, number in zip(level.names, inputs, strict=True) if number is not None),
+            pins=tuple(inputs[pin] or 0 for pin in level.pins),
+            outputs=max((number for number in outputs if number is not None), default=-1) + 1,
+            main_input=(inputs[level.main_input] if inputs else 0) or 0,
+            main_output=(outputs[level.main_output] if outputs else 0) or 0,
+        )
+
+
+def _numbers(edges: Sequence[Edge], inner: Level) -> Numbers:
+    """Return the new number of each output of an open box; None where nothing takes it."""
+    heads: dict[int, set[Port]] = defaultdict(set)
+    for edge in edges:
+        heads[edge.tail.number].add(edge.head)
+    alike: dict[frozenset[Port], list[int]] = defaultdict(list)
+    for number in range(inner.outputs):
+        if number != inner.main_output:
+            alike[frozenset(heads[number])].append(number)
+    found: list[int | None] = []
+    numbers: dict[object, int] = {}
+    for number in range(inner.outputs):
+        places = frozenset(heads[number])
+        is_bundled = number != inner.main_output and len(alike[places]) >= _LEAST
+        key: object = places if is_bundled else number
+        found.append(numbers.setdefault(key, len(numbers)) if places else None)
+    return tuple(found)
+
+
+def _renumbered(edges: tuple[Edge, ...], box: int, numbers: Numbers, *, of_head: bool) -> tuple[Edge, ...]:
+    """Return the edges with new numbers of the ports of a box; those that become one are one with a count."""
+    if numbers == tuple(range(len(numbers))):
+        return edges
+    found: dict[tuple[Port, Port], Edge] = {}
+    for edge in edges:
+        port = edge.head if of_head else edge.tail
+        if port.box != box:
+            found[edge.tail, edge.head] = edge
+            continue
+        number = numbers[port.number]
+        if number is None:
+            continue
+        port = Port(box, number)
+        ends = (edge.tail, port) if of_head else (port, edge.head)
+        one = found.get(ends)
+        found[ends] = dataclasses.replace(
+            edge,
+            tail=ends[0],
+            head=ends[1],
+            weak=edge.weak and (one is None or one.weak),
+            spine=edge.spine or (one is not None and one.spine),
+            count=edge.count + (one.count if one else 0),
+        )
+    return tuple(found.values())

@@ -12,29 +12,17 @@ from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sphinx_fxgraph.options import ViewOptions
+from sphinx_fxgraph.record.arguments import Value
 from sphinx_fxgraph.record.diff import SIGNS
-from sphinx_fxgraph.record.model import Body, Node, Record, TensorMeta, Value
-from sphinx_fxgraph.view import (
-    clusters,
-    contents,
-    dead_ends,
-    expansion,
-    functions,
-    nontensor,
-    panels,
-    repeats,
-    rows,
-    side_inputs,
-    stages,
-)
+from sphinx_fxgraph.record.model import Body, Node, Record, TensorMeta
+from sphinx_fxgraph.view import clusters, expansion, labels, main_path, panels, repeats, simplify
+from sphinx_fxgraph.view.annotations import Sharing
 from sphinx_fxgraph.view.estimate import Estimator, Size
 from sphinx_fxgraph.view.expansion import Key, Trials
 from sphinx_fxgraph.view.level import BOUNDARY, Box, Edge, Level, Port
-from sphinx_fxgraph.view.main_path import with_spine
+from sphinx_fxgraph.view.main_path import with_shape, with_spine
 from sphinx_fxgraph.view.panels import Panel
-from sphinx_fxgraph.view.shapes import with_shape
-from sphinx_fxgraph.view.sharing import Sharing
-from sphinx_fxgraph.view.simplified import GROUP, ROWS, Shown
+from sphinx_fxgraph.view.simplify import GROUP, ROWS, Shown
 
 
 def root_level(record: Record, look: ViewOptions) -> Level:
@@ -65,7 +53,7 @@ class Overview:
 
     def _blocks(self, node: Node) -> Iterator[Node]:
         """Yield a closed call, or the calls that a wrapper or a group holds."""
-        if node.op == GROUP or node.kind in contents.WRAPPERS:
+        if node.op == GROUP or node.kind in labels.WRAPPERS:
             for inside in self.shown.record.bodies[node.body].nodes:
                 if inside.body:
                     yield from self._blocks(inside)
@@ -190,12 +178,12 @@ class _Picture:
 
 def _folded(record: Record, look: ViewOptions) -> Shown:
     """Return the record without what leads to no result, its runs of equal siblings folded."""
-    shown = dead_ends.prune(Shown(record, layout=look.layout), look.nontensor)
-    shown = nontensor.simplify(shown, look.nontensor)
+    shown = simplify.prune(Shown(record, layout=look.layout), look.nontensor)
+    shown = simplify.simplify(shown, look.nontensor)
     if look.fold == "off":
         return shown
     if look.depth is None:
-        shown = functions.group_functions(shown)
+        shown = clusters.group_functions(shown)
     return repeats.fold(shown, loose=look.fold == "loose")
 
 
@@ -208,9 +196,9 @@ def _finished(shown: Shown, look: ViewOptions, across_sizes: bool | None) -> Sho
         across_sizes: whether blocks that follow each other are folded though their sizes differ; None folds no stage.
     """
     if across_sizes is not None:
-        shown = stages.fold_stages(shown, across_sizes=across_sizes)
+        shown = repeats.fold_stages(shown, across_sizes=across_sizes)
     if look.rows == "auto":
-        shown = rows.join_rows(shown)
+        shown = clusters.join_rows(shown)
     return clusters.cluster(shown)
 
 
@@ -284,7 +272,7 @@ class _Builder:
             outputs=max(outs, default=-1) + 1,
         )
         late = [max(ages[k] for k, pin in enumerate(pins) if pin == p) for p in range(level.inputs)]
-        return with_shape(side_inputs.chips(with_spine(level, late)), self.shown.layout)
+        return with_shape(main_path.chips(with_spine(level, late)), self.shown.layout)
 
     def _box(self, body: Body, name: str, node: Node, inner: Level | None) -> Box:
         if node.op == ROWS:
@@ -296,10 +284,10 @@ class _Builder:
         results = (run.tensors if run else ()) or self._results(body, node)
         said = change = ""
         if node.body and inner is None and not (node.op == GROUP and node.detail):
-            is_wrapper = node.kind in contents.WRAPPERS
+            is_wrapper = node.kind in labels.WRAPPERS
             if node.op != GROUP:
-                said = (contents.contents if is_wrapper else contents.repeated)(self.shown, node.body)
-            change = contents.change_of_call(self.shown, body, node, results)
+                said = (labels.contents if is_wrapper else labels.repeated)(self.shown, node.body)
+            change = labels.change_of_call(self.shown, body, node, results)
         return Box(
             node,
             results,

@@ -1,4 +1,4 @@
-"""The main path of a level: the longest path of tensors from its main input to its main output.
+"""The main path of a level, the inputs beside it, and U-shapes.
 
 It is drawn as one straight line, and since open modules are entered and left at their own main ends, the residual
 stream of a model is one line through all its frames.
@@ -7,10 +7,11 @@ stream of a model is one line through all its frames.
 from __future__ import annotations
 
 import dataclasses
-from collections import defaultdict
+import itertools
+from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Sequence
 
-from sphinx_fxgraph.view.level import BOUNDARY, Edge, Level
+from sphinx_fxgraph.view.level import BOUNDARY, Edge, Level, Port
 
 
 def with_spine(level: Level, late: Sequence[int]) -> Level:
@@ -74,3 +75,89 @@ def _aligned(level: Level, edge: Edge) -> bool:
         if inner and port.number != (inner.main_input if of_input else inner.main_output):
             return False
     return True
+
+
+_MOST_EDGES = 3
+"""A side input with more consumers than that gets chips."""
+
+
+def chips(level: Level) -> Level:
+    """Side inputs with many consumers as chips."""
+    main = _reached_by_spine(level)
+    consumers: dict[Port, list[Edge]] = defaultdict(list)
+    for edge in level.edges:
+        side = edge.tail.number != level.main_input if edge.tail.box == BOUNDARY else edge.tail.box not in main
+        if side and edge.head.box != BOUNDARY:
+            consumers[edge.tail].append(edge)
+    named: dict[int, list[str]] = defaultdict(list)
+    gone = set()
+    for tail, edges in consumers.items():
+        if len(edges) > _MOST_EDGES:
+            name = level.names[tail.number] if tail.box == BOUNDARY else level.boxes[tail.box].node.name
+            for edge in sorted(edges, key=lambda edge: edge.head.box)[1:]:
+                named[edge.head.box].append(name)
+                gone.add(edge)
+    boxes = (box.with_chips(named[index]) if index in named else box for index, box in enumerate(level.boxes))
+    return dataclasses.replace(level, boxes=tuple(boxes), edges=tuple(edge for edge in level.edges if edge not in gone))
+
+
+def _reached_by_spine(level: Level) -> set[int]:
+    """The boxes that the main path leads to or goes through, and what follows from them."""
+    spine = level.spine()
+    found = {edge.head.box for edge in spine} | {edge.tail.box for edge in spine}
+    for edge in sorted(level.edges, key=lambda edge: edge.tail.box):
+        from_main = edge.tail.number == level.main_input if edge.tail.box == BOUNDARY else edge.tail.box in found
+        if from_main and not edge.weak:
+            found.add(edge.head.box)
+    return found
+
+
+_LEAST = {"auto": 3, "u": 1}
+"""Skips that nest, by the option ``layout``."""
+
+
+def with_shape(level: Level, layout: str) -> Level:
+    """Return the level with the ends of its skips as pairs and the boxes after the turn as upward, if it is a U.
+
+    Args:
+        level: a level with its main path.
+        layout: the option of this name.
+    """
+    if layout not in _LEAST or level.inputs or level.outputs:
+        return level
+    path = [edge.tail.box for edge in level.spine()]
+    path += [edge.head.box for edge in level.spine()[-1:]]
+    place = {box: number for number, box in enumerate(path)}
+    ends = {
+        (place[edge.tail.box], place[edge.head.box])
+        for edge in level.edges
+        if not edge.spine and not edge.weak and edge.tail.box in place and edge.head.box in place
+    }
+    skips = sorted((tail, head) for tail, head in ends if head - tail > 1)
+    tails, heads = Counter(tail for tail, _ in skips), Counter(head for _, head in skips)
+    nested = all(one[1] > other[1] for one, other in itertools.pairwise(skips))
+    if len(skips) < _LEAST[layout] or not nested or {*tails.values(), *heads.values()} != {1}:
+        return level
+    turn = skips[-1][1]
+    if any(level.boxes[box].inner for box in path[turn:]):  # what is inside an open box goes down
+        return level
+    return dataclasses.replace(
+        level, pairs=tuple((path[tail], path[head]) for tail, head in skips), upward=tuple(path[turn:])
+    )
+
+
+def ranks(level: Level, downward: list[int]) -> list[float]:
+    """Return the rank of each box of a U, from those that it would have in a column."""
+    found: list[float] = list(downward)
+    if not level.pairs:
+        return found
+    partner = {head: tail for tail, head in level.pairs}
+    stops = [number for number, box in enumerate(level.upward) if box in partner]
+    for number, box in enumerate(level.upward):
+        before = max((stop for stop in stops if stop <= number), default=0)
+        after = min((stop for stop in stops if stop > number), default=None)
+        below = downward[partner[level.upward[before]]]
+        above = downward[partner[level.upward[after]]] if after is not None else below - (number - before)
+        share = (number - before) / (after - before) if after is not None else 1.0
+        found[box] = below + (above - below) * share
+    return found

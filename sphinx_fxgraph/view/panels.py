@@ -9,10 +9,10 @@ from math import prod
 
 from sphinx_fxgraph.record.model import Node, join
 from sphinx_fxgraph.view import labels
-from sphinx_fxgraph.view.contents import WRAPPERS
 from sphinx_fxgraph.view.estimate import Estimator, Size
+from sphinx_fxgraph.view.labels import WRAPPERS
 from sphinx_fxgraph.view.level import Box, Level
-from sphinx_fxgraph.view.simplified import GROUP, Shown
+from sphinx_fxgraph.view.simplify import GROUP, Shown
 
 LETTERS = "abcd"
 """Of the panels; there are no more than that."""

@@ -1,4 +1,4 @@
-"""One capture in a process of its own: from a request to a record in a file, and out."""
+"""One capture in a process of its own: from a request to a record in a file, or a report of how the process ended."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import importlib
 import json
 import os
 import re
+import signal
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -18,13 +19,83 @@ from typing import Any, NoReturn
 from msgspec import structs
 
 from sphinx_fxgraph.cache import fingerprints
+from sphinx_fxgraph.cache.fingerprints import portable
+from sphinx_fxgraph.escape import one_line
 from sphinx_fxgraph.record.cleaning import cleaned
 from sphinx_fxgraph.record.header import Failure
 from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.spec.parser import parse_target
 from sphinx_fxgraph.spec.spec import GraphSpec
 from sphinx_fxgraph.spec.syntax import Call
-from sphinx_fxgraph.worker import exit_report, sandbox
+from sphinx_fxgraph.worker import sandbox
+
+_TRACEBACK = re.compile(r"^(Timeout \(\d+:\d+:\d+|Fatal Python error: |Windows fatal exception: )", re.MULTILINE)
+"""How faulthandler begins."""
+
+
+def ended(status: int | None, output: str, seconds: float, sys_path: Sequence[str]) -> Failure:
+    """What there is to say.
+
+    Args:
+        status: exit status, negative for a signal; None if the process had to be ended for taking too long.
+        output: what it wrote.
+        seconds: its time limit.
+        sys_path: its import path.
+    """
+    header = _TRACEBACK.search(output)
+    place = _place(output[header.end() :], sys_path) if header else ("", 0)
+    words = last_words(output[: header.start()] if header else output)
+    if status is None or (status == 1 and header and header[0].startswith("Timeout")):
+        kind, message, words = "timeout", f"no result within {seconds:g} s (:timeout: sets the limit)", ""
+    elif status < 0:
+        kind = signal_name(-status)
+        message = f"the process was ended by {kind}"
+        if kind == "SIGKILL":
+            message += ", most likely because memory ran out"
+    else:
+        kind, message = "exit", f"the model's code ended the process with status {status}"
+    if words:
+        message += f"; it wrote: {words}"
+    return Failure("limit", kind, message, *place, transient=True)
+
+
+def tail(descriptor: int, most: int = 1 << 18) -> str:
+    """Return the end of what a process has written to a file."""
+    size = os.fstat(descriptor).st_size
+    data = os.pread(descriptor, most, max(0, size - most)) if hasattr(os, "pread") else _end_of(descriptor, size, most)
+    return data.decode(errors="replace").replace("\0", "")
+
+
+def _end_of(descriptor: int, size: int, most: int) -> bytes:
+    at = os.lseek(descriptor, 0, os.SEEK_CUR)
+    os.lseek(descriptor, max(0, size - most), os.SEEK_SET)
+    data = os.read(descriptor, most)
+    os.lseek(descriptor, at, os.SEEK_SET)
+    return data
+
+
+def signal_name(number: int) -> str:
+    """As ``SIGABRT``."""
+    known = {each.value: each.name for each in signal.Signals}
+    return known.get(number, f"signal {number}")
+
+
+def _place(traceback: str, sys_path: Sequence[str]) -> tuple[str, int]:
+    """Where the process was: in the model's own code if it was in any."""
+    threads = re.split(r"^(?=(?:Current t|T)hread 0x)", traceback, flags=re.MULTILINE)
+    current = next((thread for thread in threads if thread.startswith("Current")), threads[-1])
+    frames = re.findall(r'^  File "(.+)", line (\d+) in ', current, re.MULTILINE)
+    places = [(name, int(line)) for file, line in frames if (name := portable(file, sys_path))]
+    others = ("torch", "sphinx_fxgraph", *sys.stdlib_module_names)
+    own = [place for place in places if re.split(r"[/.]", place[0])[0] not in others]
+    return next(iter(own or places), ("", 0))
+
+
+def last_words(text: str) -> str:
+    """Return the last words of an output, without what differs from machine to machine."""
+    text = one_line("\n".join(text.strip().split("\n")[-4:]))[-300:]
+    text = re.sub(r"(?<![\w.])(?:[A-Za-z]:)?[/\\](?:[^\s:\"'/\\]+[/\\])+", "", text)  # folders
+    return re.sub(r"\b0x[0-9a-fA-F]+", "0x…", text)
 
 
 @dataclass(frozen=True)
@@ -44,7 +115,7 @@ class Request:
 
 def preload(*names: str) -> None:
     """Import what every capture imports, and more. What fails here fails again in `capture`, which tells."""
-    for name in ("sphinx_fxgraph.capture.capture", "sphinx_fxgraph.capture.dependencies.files", *names):
+    for name in ("sphinx_fxgraph.capture.capture", "sphinx_fxgraph.capture.dependencies", *names):
         with contextlib.suppress(Exception):
             fingerprints.is_source(str(importlib.import_module(name).__file__))  # reads what is installed, once
 
@@ -116,7 +187,7 @@ def _ready(spec: GraphSpec) -> list[str]:
 
     A process with threads, as OpenMP's after the first operator, cannot be forked: its children would hang.
     """
-    from sphinx_fxgraph.capture.model.resolve import resolve
+    from sphinx_fxgraph.capture.build import resolve
 
     before, count = set(sys.modules), threads()
     try:
@@ -146,8 +217,7 @@ def failed(spec: Mapping[str, Any], failure: Failure) -> Record:
 def _record(spec: Mapping[str, Any], ready: list[str]) -> Record:
     try:
         from sphinx_fxgraph.capture.capture import record_spec
-        from sphinx_fxgraph.capture.dependencies.call_profiler import watch
-        from sphinx_fxgraph.capture.dependencies.files import completed
+        from sphinx_fxgraph.capture.dependencies import completed, watch
         from sphinx_fxgraph.capture.errors import catch_all, place, said
     except Exception as error:  # noqa: BLE001 - a torch whose libraries do not load raises anything
         message = f"torch cannot be imported: {error}"
@@ -189,6 +259,6 @@ def _explained(record: Record, refused: list[str], isolated: bool, log: int) -> 
         failure = structs.replace(failure, message=message, transient=True)
     elif failure.lacks_memory:
         failure = structs.replace(failure, stage="limit", transient=True)
-    elif failure.type == "SystemExit" and (words := exit_report.last_words(exit_report.tail(log))):
+    elif failure.type == "SystemExit" and (words := last_words(tail(log))):
         failure = structs.replace(failure, message=f"{failure.message}; it wrote: {words}")
     return structs.replace(record, failure=failure)

@@ -1,4 +1,4 @@
-"""Many specs become records: worker servers side by side, each record handed on as soon as it is there.
+"""Capture many specs side by side: with worker servers on this machine, or with a `concurrent.futures.Executor`.
 
 The servers are started with `subprocess` and not with `multiprocessing`, which runs the caller's main script again and
 breaks under an unguarded ``docs/build.py``. This process imports no torch.
@@ -6,21 +6,212 @@ breaks under an unguarded ``docs/build.py``. This process imports no torch.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import dataclasses
+import importlib
+import json
 import os
 import queue
+import subprocess
 import sys
 import sysconfig
+import tempfile
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Executor
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future, as_completed
 from pathlib import Path
+from typing import IO
 
+from sphinx_fxgraph.escape import printable_json
+from sphinx_fxgraph.record.header import Failure, RecordError
 from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.spec.spec import GraphSpec
-from sphinx_fxgraph.worker import executor as farm
-from sphinx_fxgraph.worker.child import Request
-from sphinx_fxgraph.worker.server import Server
+from sphinx_fxgraph.worker.child import Request, failed, signal_name
+from sphinx_fxgraph.worker.process import STARTUP, command
+from sphinx_fxgraph.worker.sandbox import remove_folder
+
+
+class Server:
+    """A worker process, started when it is first needed and again after it has died.
+
+    Args:
+        python: the interpreter that has torch.
+        threads: how many cores it may use.
+    """
+
+    def __init__(self, python: str, threads: int) -> None:
+        self._python = python
+        self._environment = {"OMP_NUM_THREADS": str(threads)} | os.environ  # the servers share the cores
+        self._lock = threading.Lock()
+        self._stopped = False
+        self._process: subprocess.Popen[bytes] | None = None
+        self._log: IO[bytes] | None = None
+        self._number = 0
+
+    def capture(self, request: Request) -> Record:
+        """The record, or one that says how the process ended."""
+        self._number += 1
+        # The server makes and removes it. Should it die, that is done here.
+        folder = os.path.join(tempfile.gettempdir(), f"fxgraph-{os.urandom(8).hex()}")  # noqa: PTH118 - travels as text
+        line = json.dumps({"id": self._number, **vars(request), "temporary": folder}).encode() + b"\n"
+        try:
+            process = self._start()
+        except OSError as error:
+            message = f"the interpreter for captures does not start: {error.strerror or error}"
+            return failed(request.spec, Failure("import", type(error).__name__, message, transient=True))
+        # The server keeps the time itself. This is for a server that does not even come to life.
+        guard = threading.Timer(min(2 * request.seconds + 4 * STARTUP, threading.TIMEOUT_MAX), process.kill)
+        guard.daemon = True
+        guard.start()
+        try:
+            if record := self._ask(process, line):
+                return record
+            failure = self._obituary(process)
+            remove_folder(folder)
+            return failed(request.spec, failure)
+        except RecordError as error:
+            return failed(
+                request.spec, Failure("limit", "RecordError", f"no record came back: {error}", transient=True)
+            )
+        finally:
+            guard.cancel()
+
+    def stop(self) -> None:
+        """End the process and what it is doing: it ends its child when its input is closed."""
+        with self._lock:
+            self._stopped = True
+            process, self._process = self._process, None
+        if process is not None:
+            _close(process)
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        with self._lock:
+            if self._stopped:
+                raise OSError("stopped")
+            if self._process is None:
+                self._log = tempfile.TemporaryFile()  # noqa: SIM115 - as long as the process
+                self._process = subprocess.Popen(
+                    command(self._python),
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=self._log,
+                    env=self._environment,
+                    start_new_session=True,  # Ctrl+C is for us; we end it in order
+                )
+            return self._process
+
+    def _ask(self, process: subprocess.Popen[bytes], line: bytes) -> Record | None:
+        """The answer to a request; None from a process that has died."""
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            process.stdin.write(line)
+            process.stdin.flush()
+            answer = process.stdout.readline()
+        except (OSError, ValueError):  # it has died, or `stop` has closed its input
+            return None
+        return Record.from_json(printable_json(json.loads(answer)["record"])) if answer.endswith(b"\n") else None
+
+    def _obituary(self, process: subprocess.Popen[bytes]) -> Failure:
+        """How the server ended. The next request gets a new one."""
+        with self._lock:
+            self._process = None
+        _close(process)
+        assert self._log is not None
+        self._log.seek(0)
+        lines = self._log.read().decode(errors="replace").strip().split("\n")
+        status = process.returncode
+        kind = signal_name(-status) if status < 0 else f"exit {status}"
+        return Failure("limit", kind, f"the worker process has ended: {lines[-1] or kind}", transient=True)
+
+
+def _close(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(OSError, ValueError):
+        process.stdin.close()  # type: ignore[union-attr] # it is a pipe
+    try:
+        process.wait(2)  # it removes the temporary folder of the capture under way
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+class ExecutorError(Exception):
+    """What was said to make an executor does not."""
+
+
+def find_executor(text: str) -> Callable[[], Executor]:
+    """The factory that ``module:factory`` names.
+
+    Raises:
+        ExecutorError: it cannot be imported, or is nothing that can be called.
+    """
+    module, _, name = text.partition(":")
+    try:
+        factory = importlib.import_module(module)
+        for part in name.split("."):
+            factory = getattr(factory, part)
+    except Exception as error:  # a module may raise anything when it is imported
+        raise ExecutorError(f"{text!r} cannot be imported: {error}; write module:factory") from error
+    if not name or not callable(factory):
+        raise ExecutorError(f"{text!r} is nothing that can be called; write module:factory")
+    return factory
+
+
+def captured(
+    requests: Mapping[GraphSpec, Request], factory: Callable[[], Executor], python: str
+) -> Generator[tuple[GraphSpec, Record]]:
+    """The records in the order in which they come back. Closing the iterator cancels what has not begun.
+
+    Raises:
+        ExecutorError: there is no executor.
+    """
+    try:
+        executor = factory()
+    except Exception as error:  # it connects to a cluster, perhaps
+        raise ExecutorError(f"no executor: {type(error).__name__}: {error}") from error
+    futures: dict[Future[str], GraphSpec] = {}
+    try:
+        for spec, request in requests.items():
+            futures[executor.submit(task, json.dumps(dataclasses.asdict(request)), python)] = spec
+        for future in as_completed(futures):
+            spec = futures[future]
+            try:
+                record = Record.from_json(future.result())
+            except Exception as error:  # noqa: BLE001 - a lost machine, a broken pool: whatever the executor raises
+                message = f"no record came back: {error}"
+                record = failed(spec.to_dict(), Failure("limit", type(error).__name__, message, transient=True))
+            yield spec, record
+    finally:
+        for future in futures:
+            future.cancel()
+        executor.shutdown(wait=True)
+
+
+# -- where a task runs
+
+_idle: dict[str, list[Server]] = {}
+"""Servers between two tasks of this process, by interpreter: one that stays saves each task the import of torch."""
+_lock = threading.Lock()
+
+
+def task(request: str, python: str) -> str:
+    """One capture: the request's JSON becomes the record's."""
+    with _lock:
+        idle = _idle.setdefault(python, [])
+        server = idle.pop() if idle else Server(python or sys.executable, threads=1)
+    record = server.capture(Request(**json.loads(request)))
+    with _lock:
+        idle.append(server)
+    return record.to_json()
+
+
+@atexit.register
+def _end() -> None:
+    for servers in _idle.values():
+        for server in servers:
+            server.stop()
+
 
 TIMEOUT = 300.0
 """Seconds for a capture whose spec does not say."""
@@ -66,13 +257,13 @@ def capture(
     requests = {
         spec: Request(spec.to_dict(), path, os.fspath(confdir), float(spec.timeout or timeout), memory) for spec in todo
     }
-    captured = (
+    results = (
         _here(requests, python or sys.executable, min(len(todo), workers or _most_workers()))
         if executor is None
-        else farm.captured(requests, executor, python)
+        else captured(requests, executor, python)
     )
-    with contextlib.closing(captured):
-        for spec, record in captured:
+    with contextlib.closing(results):
+        for spec, record in results:
             if progress is not None:
                 progress(spec.target)
             yield spec, record

@@ -1,4 +1,4 @@
-"""The worker server: specs in, records out, each capture in a process of its own.
+"""The worker server: specs in, records out, each capture in a process of its own; also lists a registry's models.
 
 ``python -m sphinx_fxgraph.worker.process`` imports torch once and forks a child for each request, a line of
 JSON on standard input; the answer is a line of JSON on standard output. The server itself runs no operator: a child
@@ -13,7 +13,9 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import gc
+import importlib
 import json
+import operator
 import os
 import select
 import signal
@@ -21,14 +23,79 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+import traceback
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import BinaryIO, Protocol, cast
+from typing import Any, BinaryIO, NoReturn, Protocol, cast
 
+from sphinx_fxgraph.cache.fingerprints import depends_on
 from sphinx_fxgraph.record.header import Failure
-from sphinx_fxgraph.worker import child, exit_report, listing, sandbox
+from sphinx_fxgraph.worker import child, sandbox
 from sphinx_fxgraph.worker.child import Request
-from sphinx_fxgraph.worker.programs import remove_folder
+from sphinx_fxgraph.worker.sandbox import remove_folder
+
+
+def listed(request: Mapping[str, Any], result: int, output: int) -> NoReturn:
+    """Call what the request names, write what it gives to ``result`` as JSON, and end this process.
+
+    Args:
+        request: ``callable`` as ``module:name``, ``sys_path``, ``folder`` and ``seconds``.
+        result: file descriptor; gets ``models`` with ``sources``, ``folders`` and ``distributions``, or an ``error``.
+        output: file descriptor; takes what the code prints.
+    """
+    status = 1
+    try:
+        log = sandbox.enter(output, request["folder"], request["sys_path"])
+        sandbox.adopt_orphans()
+        sandbox.leave_network()
+        sandbox.refuse_network()
+        sandbox.limit_time(request["seconds"], log)
+        answer = json.dumps(_answer(request["callable"])).encode()
+        sandbox.end_children()
+        with open(result, "wb") as file:
+            file.write(answer)
+        status = 0
+    except BaseException:  # noqa: BLE001 - told by the exit status and the output
+        traceback.print_exc()
+    finally:
+        os._exit(status)
+
+
+def _answer(name: str) -> dict[str, Any]:
+    module, _, path = name.partition(":")
+    try:
+        found = operator.attrgetter(path)(importlib.import_module(module))()
+        models = dict(found) if isinstance(found, Mapping) else list(found)
+        json.dumps(models)
+    except Exception as error:  # noqa: BLE001 - someone else's code
+        return {"error": f"{type(error).__name__}: {error}"}
+    sources, distributions = depends_on(_files(module.partition(".")[0]))
+    return {
+        "models": models,
+        "sources": {source.file: source.digest for source in sources},
+        "folders": _folders([source.file for source in sources], module.partition(".")[0]),
+        "distributions": distributions,
+    }
+
+
+def _files(package: str) -> Iterable[str]:
+    """The files of a package that are loaded by now."""
+    for name, module in sorted(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if f"{name}.".startswith(f"{package}.") and file:
+            yield file
+
+
+def _folders(sources: Iterable[str], package: str) -> dict[str, list[str]]:
+    """What else stands beside the sources: a registry that looks for its models finds a new file."""
+    folders = {os.path.dirname(source) for source in sources}  # noqa: PTH120 - not a path but a name of ours
+    found = {}
+    for place in getattr(sys.modules[package], "__path__", ()):
+        for folder in sorted(filter(None, folders)):
+            files = Path(place).parent.joinpath(folder).glob("*.py")
+            found[folder] = sorted(file.name for file in files)
+    return found
+
 
 STARTUP = 60.0
 """Seconds that a fresh process may need for importing torch."""
@@ -62,7 +129,7 @@ def main(arguments: list[str]) -> None:
     """Serve until standard input is closed, or make one capture, or call one registry."""
     sandbox.die_with_parent()
     if arguments[:1] == ["--list"]:
-        listing.listed(json.loads(sys.stdin.buffer.read()), os.dup(1), os.dup(2))
+        listed(json.loads(sys.stdin.buffer.read()), os.dup(1), os.dup(2))
     if arguments[:1] == ["--once"]:
         request = Request(**json.loads(sys.stdin.buffer.read()))
         result = os.dup(1)
@@ -177,9 +244,7 @@ class _Server:
                     return result.read().decode("utf-8", "replace")
                 if status == 1 and time.monotonic() - start >= request.seconds:
                     status = None  # the limit within the child, which may have had no file left to say so
-                failure = exit_report.ended(
-                    status, exit_report.tail(output.fileno()), request.seconds, request.sys_path
-                )
+                failure = child.ended(status, child.tail(output.fileno()), request.seconds, request.sys_path)
             except (OSError, ValueError) as error:  # no memory to fork, no room for files, no record in the file
                 message = f"no process for the capture: {getattr(error, 'strerror', None) or error}"
                 failure = Failure("limit", type(error).__name__, message, transient=True)

@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 
 from sphinx_fxgraph.cache.fingerprints import SourceFinder, read_file
+from sphinx_fxgraph.escape import one_line
 from sphinx_fxgraph.record.header import Head, Source
-from sphinx_fxgraph.text.escape import one_line
-from sphinx_fxgraph.worker import programs
+from sphinx_fxgraph.worker import sandbox
 
 
 class RegistryError(ValueError):
@@ -79,8 +79,8 @@ def call(registry: str, *, python: str, sys_path: Sequence[str], folder: str, se
 
     request = {"callable": registry, "sys_path": list(sys_path), "folder": folder, "seconds": seconds}
     try:
-        run = programs.run([*command(python), "--list"], json.dumps(request).encode(), timeout=seconds + STARTUP)
-    except programs.ProgramError as error:
+        run = sandbox.run([*command(python), "--list"], json.dumps(request).encode(), timeout=seconds + STARTUP)
+    except sandbox.ProgramError as error:
         raise RegistryError(f"{registry}: no list: it {error}") from None
     except OSError as error:
         raise RegistryError(f"{registry}: the interpreter does not start: {error.strerror or error}") from None

@@ -26,7 +26,7 @@ from torch.utils import checkpoint  # noqa: E402
 
 from sphinx_fxgraph.capture.capture import record_model  # noqa: E402
 from sphinx_fxgraph.record.model import Record  # noqa: E402
-from sphinx_fxgraph.render.dot.flattened import unrolled  # noqa: E402
+from sphinx_fxgraph.render.dot import unrolled  # noqa: E402
 
 
 @pytest.fixture(params=CASES.values(), ids=CASES)

@@ -14,7 +14,7 @@ import pytest
 torch = pytest.importorskip("torch")
 nn = torch.nn
 
-from sphinx_fxgraph.capture.model.build import CaptureError, build, resolve  # noqa: E402 - it imports torch
+from sphinx_fxgraph.capture.build import CaptureError, build, resolve  # noqa: E402 - it imports torch
 from sphinx_fxgraph.spec.spec import GraphSpec  # noqa: E402
 from sphinx_fxgraph.spec.syntax import Name  # noqa: E402
 

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from sphinx_fxgraph.record.arguments import Value
 from sphinx_fxgraph.record.cleaning import clean_text, cleaned
 from sphinx_fxgraph.record.header import Failure
-from sphinx_fxgraph.record.model import Body, Node, Record, TensorMeta, Value, Verdict
+from sphinx_fxgraph.record.model import Body, Node, Record, TensorMeta, Verdict
 
 ROOTS = ["/home/me/project/", "/venv/lib/python3.11/site-packages/"]
 

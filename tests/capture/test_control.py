@@ -8,7 +8,8 @@ from torch import nn
 from torch._higher_order_ops.while_loop import while_loop
 
 from sphinx_fxgraph import ModelRecord, model_record
-from sphinx_fxgraph.record.model import Node, Value
+from sphinx_fxgraph.record.arguments import Value
+from sphinx_fxgraph.record.model import Node
 
 pytestmark = pytest.mark.torch
 

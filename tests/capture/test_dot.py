@@ -12,9 +12,9 @@ import graphviz
 import pytest
 from msgspec.structs import replace
 
-from sphinx_fxgraph.record.arguments import Tuple
-from sphinx_fxgraph.record.model import Body, BodyInput, Node, Record, TensorMeta, Value
-from sphinx_fxgraph.render.dot.model import classic
+from sphinx_fxgraph.record.arguments import Tuple, Value
+from sphinx_fxgraph.record.model import Body, BodyInput, Node, Record, TensorMeta
+from sphinx_fxgraph.render.dot import classic
 
 DOT = shutil.which("dot")
 PURE = shutil.which("graphviz-pure", path=sysconfig.get_path("scripts")) or shutil.which("graphviz-pure")

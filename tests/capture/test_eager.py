@@ -16,7 +16,7 @@ from torch import Tensor, fx, nn  # noqa: E402 - only where torch is
 
 from sphinx_fxgraph.capture.capture import record_model  # noqa: E402
 from sphinx_fxgraph.record.model import Node, Record  # noqa: E402
-from sphinx_fxgraph.render.dot.flattened import unrolled  # noqa: E402
+from sphinx_fxgraph.render.dot import unrolled  # noqa: E402
 from sphinx_fxgraph.spec.spec import GraphSpec  # noqa: E402
 
 

@@ -13,8 +13,7 @@ import pytest
 
 from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.spec.spec import GraphSpec
-from sphinx_fxgraph.worker.executor import ExecutorError, find_executor
-from sphinx_fxgraph.worker.pool import capture
+from sphinx_fxgraph.worker.pool import ExecutorError, capture, find_executor
 
 MODELS = """
 import os, pathlib

@@ -11,8 +11,8 @@ from sphinx_fxgraph.layout import graphviz
 from sphinx_fxgraph.options import COLORS, ViewOptions
 from sphinx_fxgraph.render import document
 from sphinx_fxgraph.render import drawing as compose
-from sphinx_fxgraph.render.heat import Shares, shade, written
-from sphinx_fxgraph.text.units import Units
+from sphinx_fxgraph.render.colors import Shares, shade, written
+from sphinx_fxgraph.units import Units
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch

@@ -18,12 +18,11 @@ from torch import nn  # noqa: E402 - only where torch is
 from torch.nn import functional  # noqa: E402
 
 from sphinx_fxgraph.capture.capture import record_model  # noqa: E402
-from sphinx_fxgraph.capture.metrics.macs import Count, MacCounter, cost  # noqa: E402
+from sphinx_fxgraph.capture.metrics import Count, MacCounter, cost  # noqa: E402
 from sphinx_fxgraph.record import metrics  # noqa: E402
 from sphinx_fxgraph.render import summary  # noqa: E402
-from sphinx_fxgraph.tables.columns import TEXTS  # noqa: E402
-from sphinx_fxgraph.tables.rows import node_rows  # noqa: E402
-from sphinx_fxgraph.text.units import PLAIN  # noqa: E402
+from sphinx_fxgraph.render.node_table import TEXTS, node_rows  # noqa: E402
+from sphinx_fxgraph.units import PLAIN  # noqa: E402
 
 
 def cost_of(make: Callable[[], Callable[..., Any]], *shapes: Sequence[int], device: str = "meta") -> Count:

@@ -17,7 +17,7 @@ from torch import Tensor, nn  # noqa: E402 - only where torch is
 
 from sphinx_fxgraph.capture.capture import record_model, record_spec  # noqa: E402
 from sphinx_fxgraph.record.model import Node, Record  # noqa: E402
-from sphinx_fxgraph.render.dot.flattened import unrolled  # noqa: E402
+from sphinx_fxgraph.render.dot import unrolled  # noqa: E402
 from sphinx_fxgraph.spec.spec import GraphSpec  # noqa: E402
 
 DOCS = Path(__file__).parents[2] / "docs"

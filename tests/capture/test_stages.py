@@ -12,8 +12,11 @@ nn = torch.nn
 pytestmark = pytest.mark.torch
 
 from sphinx_fxgraph import model_record  # noqa: E402 - only where torch is
-from sphinx_fxgraph.tables.stages import Stage, stages  # noqa: E402
-from sphinx_fxgraph.tables.variants import aligned  # noqa: E402
+from sphinx_fxgraph.render.stage_table import (  # noqa: E402
+    Stage,
+    aligned,
+    stages,
+)
 
 sys.path.insert(0, str(DOCS))
 from zoo.mobilenet import mobilenet_v2  # noqa: E402

@@ -14,10 +14,11 @@ from torch.nn import functional  # noqa: E402
 
 from sphinx_fxgraph.capture.capture import record_model  # noqa: E402
 from sphinx_fxgraph.capture.formatting import kind_of  # noqa: E402
-from sphinx_fxgraph.record.model import Body, Node, Record, Value  # noqa: E402
-from sphinx_fxgraph.render.dot.flattened import unrolled  # noqa: E402
+from sphinx_fxgraph.record.arguments import Value  # noqa: E402
+from sphinx_fxgraph.record.model import Body, Node, Record  # noqa: E402
+from sphinx_fxgraph.render.dot import unrolled  # noqa: E402
 from sphinx_fxgraph.render.summary import describe  # noqa: E402
-from sphinx_fxgraph.view.categories import category  # noqa: E402
+from sphinx_fxgraph.view.annotations import category  # noqa: E402
 
 X = torch.ones(1, 3, 8)
 

@@ -17,8 +17,9 @@ pytestmark = pytest.mark.torch
 from torch import Tensor, fx, nn  # noqa: E402 - only where torch is
 
 from sphinx_fxgraph.capture.capture import record_model, record_spec  # noqa: E402
-from sphinx_fxgraph.record.model import Node, Record, Value  # noqa: E402
-from sphinx_fxgraph.render.dot.flattened import Operator, unrolled  # noqa: E402
+from sphinx_fxgraph.record.arguments import Value  # noqa: E402
+from sphinx_fxgraph.record.model import Node, Record  # noqa: E402
+from sphinx_fxgraph.render.dot import Operator, unrolled  # noqa: E402
 from sphinx_fxgraph.spec.spec import GraphSpec  # noqa: E402
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -91,7 +92,7 @@ def test_the_graph_is_that_of_torch_fx(target: str, inputs: str, count: int) -> 
 
 
 def build(target: str) -> nn.Module:
-    from sphinx_fxgraph.capture.model.build import build as build_spec
+    from sphinx_fxgraph.capture.build import build as build_spec
 
     return build_spec(GraphSpec.parse(target)).model
 

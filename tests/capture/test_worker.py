@@ -12,7 +12,7 @@ import pytest
 
 from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.spec.spec import GraphSpec
-from sphinx_fxgraph.worker.exit_report import ended
+from sphinx_fxgraph.worker.child import ended
 
 WORKER = [sys.executable, "-m", "sphinx_fxgraph.worker.process"]
 

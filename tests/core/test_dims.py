@@ -8,10 +8,10 @@ from test_drawing import draw, op, tensor
 
 from sphinx_fxgraph.layout.graphviz import find_engine
 from sphinx_fxgraph.options import Dimensions, ViewOptions
-from sphinx_fxgraph.record.arguments import Size
-from sphinx_fxgraph.record.model import Body, BodyInput, Record, TensorMeta, Value
+from sphinx_fxgraph.record.arguments import Size, Value
+from sphinx_fxgraph.record.model import Body, BodyInput, Record, TensorMeta
 from sphinx_fxgraph.render import document, summary
-from sphinx_fxgraph.view.dims import named
+from sphinx_fxgraph.view.annotations import named
 
 
 def open_tensor(*shape: int | str) -> tuple[TensorMeta, ...]:

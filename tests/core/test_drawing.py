@@ -14,8 +14,9 @@ import pytest
 
 from sphinx_fxgraph.layout import graphviz as layout
 from sphinx_fxgraph.options import ViewOptions
-from sphinx_fxgraph.record.model import Body, BodyInput, Node, Record, TensorMeta, Value
-from sphinx_fxgraph.render import document, theme
+from sphinx_fxgraph.record.arguments import Value
+from sphinx_fxgraph.record.model import Body, BodyInput, Node, Record, TensorMeta
+from sphinx_fxgraph.render import colors, document
 from sphinx_fxgraph.render import drawing as compose
 from sphinx_fxgraph.view.levels import root_level
 
@@ -179,8 +180,8 @@ def test_an_engine_that_draws_and_complains_is_heard(engine: layout.Engine) -> N
     assert coordinates[0]["nodes"]
 
 
-@pytest.mark.parametrize("colours", [theme.LIGHT, theme.DARK], ids=["light", "dark"])
-def test_contrast_of_text_is_4_5_and_of_lines_3(colours: theme.Colours) -> None:
+@pytest.mark.parametrize("colours", [colors.LIGHT, colors.DARK], ids=["light", "dark"])
+def test_contrast_of_text_is_4_5_and_of_lines_3(colours: colors.Colours) -> None:
     papers = (colours.paper, *colours.frames)
     for fill in (*colours.fills.values(), *papers):
         assert contrast(colours.ink, fill) >= 4.5
@@ -208,7 +209,7 @@ def test_the_style_sheet_has_the_colours_of_the_palette() -> None:
     sheet = (Path(document.__file__).parents[1] / "static" / "fxgraph.css").read_text(encoding="utf-8")
     drawing = sheet.partition("/* drawing")[2].partition("/* end of drawing */")[0]
     blocks = [block for block in drawing.split("}") if "--fxg-edge:" in block]
-    for block, colours in zip(blocks, (theme.LIGHT, theme.DARK, theme.LIGHT), strict=True):
+    for block, colours in zip(blocks, (colors.LIGHT, colors.DARK, colors.LIGHT), strict=True):
         found = dict(re.findall(r"--fxg-([\w-]+): (#\w+);", block))
         assert found == {
             **{name: getattr(colours, name) for name in ("paper", "ink", "muted", "edge", "weak", "frame")},

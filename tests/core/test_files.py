@@ -11,9 +11,10 @@ import pytest
 from bs4 import BeautifulSoup
 
 from sphinx_fxgraph.options import ViewOptions
-from sphinx_fxgraph.record.model import Body, BodyInput, Node, Record, TensorMeta, Value
+from sphinx_fxgraph.record.arguments import Value
+from sphinx_fxgraph.record.model import Body, BodyInput, Node, Record, TensorMeta
 from sphinx_fxgraph.render import export
-from sphinx_fxgraph.render.convert import ConverterMissingError
+from sphinx_fxgraph.render.export import ConverterMissingError
 
 F = (TensorMeta((1, 8), "f32"),)
 

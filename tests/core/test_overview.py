@@ -10,7 +10,8 @@ from bs4 import BeautifulSoup
 
 from sphinx_fxgraph.layout.graphviz import find_engine
 from sphinx_fxgraph.options import ViewOptions
-from sphinx_fxgraph.record.model import Body, BodyInput, Node, Record, TensorMeta, Value
+from sphinx_fxgraph.record.arguments import Value
+from sphinx_fxgraph.record.model import Body, BodyInput, Node, Record, TensorMeta
 from sphinx_fxgraph.render import document, drawing
 from sphinx_fxgraph.view import levels
 from sphinx_fxgraph.view.level import Box, Level

@@ -11,9 +11,10 @@ from test_random_graphs import nested
 
 from sphinx_fxgraph.layout.graphviz import find_engine
 from sphinx_fxgraph.options import ViewOptions
-from sphinx_fxgraph.record.model import Body, BodyInput, Record, Value
+from sphinx_fxgraph.record.arguments import Value
+from sphinx_fxgraph.record.model import Body, BodyInput, Record
+from sphinx_fxgraph.render.document import strips
 from sphinx_fxgraph.render.drawing import Frame
-from sphinx_fxgraph.render.pagination import strips
 
 PAPER, GAP = (460.0, 530.0), 10.0
 

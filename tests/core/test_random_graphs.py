@@ -13,7 +13,8 @@ import pytest
 
 from sphinx_fxgraph.layout.graphviz import find_engine
 from sphinx_fxgraph.options import ViewOptions
-from sphinx_fxgraph.record.model import Body, BodyInput, Node, Record, TensorMeta, Value, join
+from sphinx_fxgraph.record.arguments import Value
+from sphinx_fxgraph.record.model import Body, BodyInput, Node, Record, TensorMeta, join
 from sphinx_fxgraph.render import document
 from sphinx_fxgraph.render import drawing as compose
 

@@ -23,24 +23,14 @@ from sphinx_fxgraph.record.arguments import (
     Slice,
     Text,
     Tuple,
+    Value,
     format_call,
     leaves,
     values_in,
 )
 from sphinx_fxgraph.record.diff import compare
 from sphinx_fxgraph.record.header import SCHEMA, Failure, RecordError, Source
-from sphinx_fxgraph.record.model import (
-    Body,
-    BodyInput,
-    Module,
-    Node,
-    Record,
-    Remark,
-    TensorMeta,
-    Totals,
-    Value,
-    Verdict,
-)
+from sphinx_fxgraph.record.model import Body, BodyInput, Module, Node, Record, Remark, TensorMeta, Totals, Verdict
 
 X = TensorMeta((1, 4), "f32")
 HOSTILE = "</script><b>&amp;\"'\\N{x|y}\x00\x1b\u2028\n∀×"

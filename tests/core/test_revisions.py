@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from sphinx_fxgraph.cache.revisions import RecordFileError, at_revision, from_file, is_revision, not_added
-from sphinx_fxgraph.cache.store import Store
+from sphinx_fxgraph.cache.store import RecordFileError, Store, at_revision, from_file, is_revision, not_added
 from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.spec.spec import GraphSpec
 

@@ -11,7 +11,8 @@ import pytest
 
 from sphinx_fxgraph.cache.store import Store
 from sphinx_fxgraph.layout import graphviz as layout
-from sphinx_fxgraph.record.model import Body, BodyInput, Node, Record, TensorMeta, Value
+from sphinx_fxgraph.record.arguments import Value
+from sphinx_fxgraph.record.model import Body, BodyInput, Node, Record, TensorMeta
 from sphinx_fxgraph.render import document
 from sphinx_fxgraph.render import drawing as compose
 from sphinx_fxgraph.spec.spec import GraphSpec

@@ -6,11 +6,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from sphinx_fxgraph.record.arguments import Value
 from sphinx_fxgraph.record.header import Failure
-from sphinx_fxgraph.record.model import Body, BodyInput, Module, Node, Record, TensorMeta, Totals, Value, Verdict
+from sphinx_fxgraph.record.model import Body, BodyInput, Module, Node, Record, TensorMeta, Totals, Verdict
+from sphinx_fxgraph.render.node_table import node_rows
 from sphinx_fxgraph.render.summary import describe, facts, outline
-from sphinx_fxgraph.tables.rows import node_rows
-from sphinx_fxgraph.text.units import Units
+from sphinx_fxgraph.units import Units
 
 SMALL = TensorMeta((1, 8), "f32")
 SCALAR = TensorMeta((), "i64")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sphinx_fxgraph.text.units import Units
+from sphinx_fxgraph.units import Units
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sphinx_fxgraph.text.viewer_words import VIEWER_WORDS
+from sphinx_fxgraph.words import VIEWER_WORDS
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "viewer" / "src").glob("*.js"), key=lambda path: path.name)

@@ -149,7 +149,7 @@ def test_the_reference_is_made_from_every_declared_option() -> None:
 
 
 def test_the_handbook_names_what_only_a_difference_has() -> None:
-    from sphinx_fxgraph.sphinxext.directives.diff import OURS
+    from sphinx_fxgraph.sphinxext.diff import OURS
 
     page = (DOCS / "usage" / "diff.rst").read_text(encoding="utf-8")
     assert {name for name in OURS if f"``:{name}:``" in page} == set(OURS)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from bs4 import BeautifulSoup
 
-from sphinx_fxgraph.sphinxext.directives.zoo_pages import Zoo, stays_inside
+from sphinx_fxgraph.sphinxext.zoo_pages import Zoo, stays_inside
 
 if TYPE_CHECKING:
     from conftest import Project

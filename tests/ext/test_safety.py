@@ -18,8 +18,9 @@ import pytest
 from older import older_json
 
 from sphinx_fxgraph.cache.store import Store
+from sphinx_fxgraph.record.arguments import Value
 from sphinx_fxgraph.record.header import SCHEMA
-from sphinx_fxgraph.record.model import Body, Node, Record, TensorMeta, Value
+from sphinx_fxgraph.record.model import Body, Node, Record, TensorMeta
 from sphinx_fxgraph.spec.spec import GraphSpec
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from sphinx_fxgraph.layout.graphviz import Engine, EngineFailedError
-from sphinx_fxgraph.record.model import Body, Node, Record, TensorMeta, Value
+from sphinx_fxgraph.record.arguments import Value
+from sphinx_fxgraph.record.model import Body, Node, Record, TensorMeta
 from sphinx_fxgraph.render import document
 from sphinx_fxgraph.render.drawing import Job, lay_out, remark, scene
 

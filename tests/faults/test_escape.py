@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sphinx_fxgraph.text import escape
+from sphinx_fxgraph import escape
 
 NASTY = st.text(st.characters(codec=None), max_size=60) | st.text(
     st.sampled_from("\x00\x07\x1b[1m\\\"'<>&!-/\n\r\t\x7f\x9b\u202e\u2028\ud800\udfff\ufffe😀ab"), max_size=40

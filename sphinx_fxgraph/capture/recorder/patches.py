@@ -1,4 +1,4 @@
-"""What is put in place of torch's own functions while a model is observed, and taken away afterwards."""
+"""Replace torch's functions while a model is recorded: control flow, regions such as autocast, identity checks."""
 
 from __future__ import annotations
 
@@ -15,9 +15,97 @@ from torch import nn
 from torch.autograd import Function
 from torch.utils import checkpoint
 
-from sphinx_fxgraph.capture.recorder.control_flow import uncompiled
-from sphinx_fxgraph.capture.recorder.regions import Regions
-from sphinx_fxgraph.capture.torch_private import TRANSFORMS, checkpoint_generators, wrapped_functions
+from sphinx_fxgraph.capture.formatting import short_dtype
+from sphinx_fxgraph.capture.torch_private import (
+    TRANSFORMS,
+    HigherOrderOperator,
+    checkpoint_generators,
+    wrapped_functions,
+)
+
+
+@functools.lru_cache(maxsize=4096)
+def plain(function: Any) -> Callable[..., Any] | None:
+    """What an operator of control flow means; nothing for any other function."""
+    return _MEANING.get(function.__name__) if isinstance(function, HigherOrderOperator) else None
+
+
+def uncompiled(model: Any = None, **_options: Any) -> Any:
+    """In place of `torch.compile`, by which torch also runs these operators: all stays as it is written."""
+    return uncompiled if model is None else model
+
+
+def _cond(condition: Any, yes: Callable[..., Any], no: Callable[..., Any], operands: Sequence[Any] = ()) -> Any:
+    return (yes if condition else no)(*operands)
+
+
+def _while_loop(
+    condition: Callable[..., Any], body: Callable[..., Any], carried: Sequence[Any], others: Sequence[Any] = ()
+) -> Any:
+    while condition(*carried, *others):
+        result = body(*carried, *others)
+        carried = (result,) if isinstance(result, torch.Tensor) else result
+    return tuple(carried)
+
+
+_MEANING: dict[str, Callable[..., Any]] = {"cond": _cond, "while_loop": _while_loop}
+
+
+_CHECKPOINT = "checkpoint"
+
+
+class Regions:
+    """The blocks that are open, outermost first."""
+
+    def __init__(self) -> None:
+        self._open: list[Any] = []
+
+    def enter(self, block: Any) -> None:
+        """A block of torch's was entered."""
+        self._open.append(block)
+
+    def leave(self, block: Any) -> None:
+        """It was left; one that was open before is not known."""
+        for number in reversed(range(len(self._open))):
+            if self._open[number] is block:
+                del self._open[number]
+                break
+
+    @contextlib.contextmanager
+    def checkpoint(self) -> Iterator[None]:
+        """A part whose results are not kept for the backward pass."""
+        self.enter(_CHECKPOINT)
+        try:
+            yield
+        finally:
+            self.leave(_CHECKPOINT)
+
+    @property
+    def autocasts(self) -> bool:
+        """Whether operators choose their own dtype."""
+        return any("autocast" in mark for mark in self.marks())
+
+    def marks(self) -> tuple[str, ...]:
+        """What an operator is marked with; of two blocks of a kind the inner one counts."""
+        if not self._open:
+            return ()
+        marks: dict[str, str] = {}
+        for number, block in enumerate(self._open):
+            if block is _CHECKPOINT:
+                marks["checkpoint"] = "checkpoint"
+            elif isinstance(block, torch.autocast):
+                marks["autocast"] = f"autocast {short_dtype(block.fast_dtype)}" if block._enabled else ""
+            elif not (number and self._open[number - 1] is _CHECKPOINT):  # the old kind does that by itself
+                marks["grad"] = _grad_mark(block)
+        return tuple(mark for mark in marks.values() if mark)
+
+
+def _grad_mark(block: Any) -> str:
+    if isinstance(block, torch.inference_mode):
+        return "inference_mode" if block.mode else ""
+    enabled = isinstance(block, torch.enable_grad) or getattr(block, "mode", False)
+    return "enable_grad" if enabled else "no_grad"
+
 
 _ABSENT: Any = object()
 

@@ -23,24 +23,31 @@ from torch import fx, nn
 from torch.overrides import TorchFunctionMode
 
 from sphinx_fxgraph.capture import pytree
-from sphinx_fxgraph.capture.dependencies.call_profiler import unseen
+from sphinx_fxgraph.capture.dependencies import unseen
 from sphinx_fxgraph.capture.errors import by_model
 from sphinx_fxgraph.capture.formatting import dotted, is_torch_nn, tensors_in, text
-from sphinx_fxgraph.capture.metrics.macs import MacCounter
-from sphinx_fxgraph.capture.model.arguments import arrivals
-from sphinx_fxgraph.capture.model.state import Values, untouched
-from sphinx_fxgraph.capture.recorder import control_flow, functions
-from sphinx_fxgraph.capture.recorder.attributes import UNREGISTERED, Attributes, held
+from sphinx_fxgraph.capture.inputs import arrivals
+from sphinx_fxgraph.capture.metrics import MacCounter
+from sphinx_fxgraph.capture.recorder import graph_writer
+from sphinx_fxgraph.capture.recorder import patches as control_flow
 from sphinx_fxgraph.capture.recorder.dispatch_mode import DispatchMode, Effects
 from sphinx_fxgraph.capture.recorder.generators import Generators
 from sphinx_fxgraph.capture.recorder.graph_writer import GraphWriter
-from sphinx_fxgraph.capture.recorder.leaf import has_hooks, is_leaf
-from sphinx_fxgraph.capture.recorder.patches import Patch, patched, patches
-from sphinx_fxgraph.capture.recorder.provenance import Origin
-from sphinx_fxgraph.capture.recorder.regions import Regions
+from sphinx_fxgraph.capture.recorder.patches import Patch, Regions, patched, patches
+from sphinx_fxgraph.capture.recorder.provenance import UNREGISTERED, Attributes, Origin, held
 from sphinx_fxgraph.capture.source_location import borders, is_foreign, place
+from sphinx_fxgraph.capture.state import Values, untouched
 from sphinx_fxgraph.capture.torch_private import slow_attention
-from sphinx_fxgraph.capture.trace import SIZE_FROM_VALUES, WRITTEN_TO, Call, Frame, Trace, passed_through
+from sphinx_fxgraph.capture.trace import (
+    SIZE_FROM_VALUES,
+    WRITTEN_TO,
+    Call,
+    Frame,
+    Trace,
+    has_hooks,
+    is_leaf,
+    passed_through,
+)
 
 
 class Recorder(TorchFunctionMode):
@@ -197,7 +204,7 @@ class Recorder(TorchFunctionMode):
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         """A function of torch is called."""
-        kwargs, written = kwargs or {}, functions.written(func)
+        kwargs, written = kwargs or {}, graph_writer.written(func)
         if self._dispatch.effects is not None:
             return func(*args, **kwargs) if written is None else self._dispatch.call(func, *args, **kwargs)
         if written is None:
@@ -210,7 +217,7 @@ class Recorder(TorchFunctionMode):
         if flow is not None:
             with self:
                 return flow(*args, **kwargs)
-        own = functions.is_torchs(func, args, kwargs)
+        own = graph_writer.is_torchs(func, args, kwargs)
         run = functools.partial(unseen, self._dispatch.call, func) if own else func
         return self._node(
             written.op,

@@ -19,11 +19,11 @@ from torch import fx, nn
 from sphinx_fxgraph.capture import pytree
 from sphinx_fxgraph.capture.errors import CaptureError, by_model, said
 from sphinx_fxgraph.capture.formatting import dotted, meta_of, short_meta, tensors_in, text
-from sphinx_fxgraph.capture.model.arguments import ArgumentError, bind, copied, named
+from sphinx_fxgraph.capture.inputs import ArgumentError, bind, copied, named
 from sphinx_fxgraph.capture.torch_private import sequence_number
 from sphinx_fxgraph.capture.trace import Call, Calls, Frame, Trace
-from sphinx_fxgraph.capture.tracers import gradients
-from sphinx_fxgraph.capture.tracers.gradients import Function
+from sphinx_fxgraph.capture.tracers import backward
+from sphinx_fxgraph.capture.tracers.backward import Function
 
 
 def trace(
@@ -157,8 +157,8 @@ class _Graph:
             for path, tensor in pytree.tensors(value)
         }
         self._calls = Calls()
-        for function in gradients.in_order(roots):  # leaves come first
-            if gradients.variable(function) is None:
+        for function in backward.in_order(roots):  # leaves come first
+            if backward.variable(function) is None:
                 self._function(function)
             else:
                 self._leaf(function)
@@ -177,7 +177,7 @@ class _Graph:
 
     def _leaf(self, function: Function) -> None:
         """A tensor that gradients are accumulated in: a parameter, an input, or one of the model's code."""
-        tensor = gradients.variable(function)
+        tensor = backward.variable(function)
         assert tensor is not None
         name = self._names.get(id(tensor), "")
         if not name and id(tensor) in self._inputs:
@@ -192,9 +192,9 @@ class _Graph:
         self._nodes[function] = node
 
     def _function(self, function: Function) -> None:
-        given = tuple(self._nodes[source] for source in gradients.sources(function))
+        given = tuple(self._nodes[source] for source in backward.sources(function))
         node = self.graph.create_node("call_function", type(function), given)
-        outputs = gradients.results(function)
+        outputs = backward.results(function)
         result = f"({', '.join(map(short_meta, outputs))})" if len(outputs) > 1 else ""
         stack = self._calls.go(self._watch.at(function._sequence_nr()))
         node.meta |= {"stack": stack, "outputs": outputs, "result": result}

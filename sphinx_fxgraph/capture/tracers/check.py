@@ -18,8 +18,8 @@ from torch import fx, nn
 from sphinx_fxgraph.capture import pytree
 from sphinx_fxgraph.capture.errors import said
 from sphinx_fxgraph.capture.formatting import kind_of, short_meta, short_name
-from sphinx_fxgraph.capture.metrics.shape_prop import Probe, ProbeError
-from sphinx_fxgraph.capture.model.arguments import copied
+from sphinx_fxgraph.capture.inputs import copied
+from sphinx_fxgraph.capture.metrics import Probe, ProbeError
 from sphinx_fxgraph.capture.recorder.recorder import Recorder
 from sphinx_fxgraph.capture.trace import Call, Trace, after_writes, passed_through
 from sphinx_fxgraph.record.model import TensorMeta

@@ -1,4 +1,4 @@
-"""Module calls of a flat graph that are to stay closed: one node in place of all that stands in them."""
+"""Collapse module calls of a flat graph that stay closed: one node stands for all of their operators."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from sphinx_fxgraph.capture.formatting import short_meta
-from sphinx_fxgraph.capture.metrics.macs import Count
-from sphinx_fxgraph.capture.recorder.leaf import is_named
-from sphinx_fxgraph.capture.trace import Frame
+from sphinx_fxgraph.capture.metrics import Count
+from sphinx_fxgraph.capture.trace import Frame, is_named
 from sphinx_fxgraph.record.model import TensorMeta
 
 if TYPE_CHECKING:

@@ -20,11 +20,10 @@ from torch import fx, nn
 
 from sphinx_fxgraph.capture.errors import by_model
 from sphinx_fxgraph.capture.formatting import dotted, writes_in_place
-from sphinx_fxgraph.capture.model.arguments import arrivals, bind
-from sphinx_fxgraph.capture.model.state import untouched
-from sphinx_fxgraph.capture.recorder.leaf import is_leaf
+from sphinx_fxgraph.capture.inputs import arrivals, bind
 from sphinx_fxgraph.capture.source_location import borders, place
-from sphinx_fxgraph.capture.trace import Call, Frame, Trace, leaves, passed_through
+from sphinx_fxgraph.capture.state import untouched
+from sphinx_fxgraph.capture.trace import Call, Frame, Trace, is_leaf, leaves, passed_through
 
 
 def trace(

@@ -1,1 +1,0 @@
-"""The source files that a capture depends on."""

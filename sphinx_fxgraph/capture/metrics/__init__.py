@@ -1,1 +1,0 @@
-"""Shapes, MACs and totals of a traced graph."""

@@ -1,1 +1,0 @@
-"""A flat trace as a tree of module calls with shared subgraphs."""

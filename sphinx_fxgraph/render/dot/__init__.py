@@ -1,1 +1,0 @@
-"""The whole model or a backward graph as one DOT file for Graphviz."""

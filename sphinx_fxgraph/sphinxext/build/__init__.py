@@ -1,1 +1,0 @@
-"""Between reading and writing: capture, layout, comparison, outdated pages, builders."""

@@ -1,1 +1,0 @@
-"""The directives: what is checked and noted while pages are read."""

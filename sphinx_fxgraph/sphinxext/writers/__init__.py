@@ -1,1 +1,0 @@
-"""Placeholders resolved and written, in each format with what it knows."""

@@ -1,1 +1,0 @@
-"""Node tables and stage tables as rows, columns and HTML."""

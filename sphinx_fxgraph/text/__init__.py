@@ -1,1 +1,0 @@
-"""Numbers, shapes and ids as text."""
