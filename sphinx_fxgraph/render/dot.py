@@ -7,8 +7,8 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import graphviz  # type: ignore[import-untyped]  # ships no types
 from msgspec.structs import replace
 
 from sphinx_fxgraph.escape import dot_html
@@ -16,6 +16,9 @@ from sphinx_fxgraph.record.arguments import Value, format_call
 from sphinx_fxgraph.record.model import BackwardNode, Body, Node, Record, TensorMeta, join
 from sphinx_fxgraph.render.colors import LIGHT
 from sphinx_fxgraph.view.annotations import category
+
+if TYPE_CHECKING:
+    import graphviz  # type: ignore[import-untyped]  # ships no types
 
 
 @dataclass(frozen=True)
@@ -209,6 +212,8 @@ _STYLES = {
 
 def picture(nodes: Sequence[BackwardNode]) -> graphviz.Digraph:
     """One box a node; dashed lines to tensors that are saved, a dotted one from the base of a view."""
+    import graphviz
+
     graph = graphviz.Digraph(
         name="backward",
         graph_attr={"fontname": "Helvetica", "fontsize": "12"},
