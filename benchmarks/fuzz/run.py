@@ -33,6 +33,7 @@ from sphinx_fxgraph.cache.store import Store
 from sphinx_fxgraph.layout.graphviz import Engine, EngineFailedError
 from sphinx_fxgraph.options import CaptureOptions, ViewOptions, read_options
 from sphinx_fxgraph.record.arguments import Value
+from sphinx_fxgraph.record.codec import check_calls
 from sphinx_fxgraph.record.diff import compare
 from sphinx_fxgraph.record.diff_graph import merged
 from sphinx_fxgraph.record.header import Head, Outline, RecordError
@@ -151,7 +152,7 @@ def _mutate(value: Any, chance: random.Random, odd: list[Any]) -> Any:
             case 3:
                 container[key] = copy.deepcopy(chance.choice(places)[0])  # a copy, so that nothing is in itself
             case _:
-                container[key] = part
+                container[key] = copy.deepcopy(part)
         if _is_large(value):
             break
     return value
@@ -221,6 +222,7 @@ def draw_record(data: bytes, depth: int | None, fold: str) -> None:
             pass
     try:
         model = Record.from_json(escape.printable_json(data))
+        check_calls(model)  # as the cache does
     except (RecordError, UnicodeError):
         return
     assert Record.from_json(model.to_json()).to_json() == model.to_json()

@@ -149,9 +149,11 @@ class CheckBuilder(_CacheBuilder):
         reasons = capture.stale(run, dict.fromkeys(use.spec_id for use in uses))
         shown = [*uses, *capture.compared(app, run)]
         # Where only records are kept, layouts are made in each build.
-        jobs_of = capture.pictures(run, shown) if run.store.drawings == run.store.folder else {}
+        wanted = capture.looks(run, shown) if run.store.drawings == run.store.folder else {}
         undrawn = {
-            key for key, jobs in jobs_of.items() if key not in reasons and not all(job.complete() for job in jobs)
+            key
+            for key, looks in wanted.items()
+            if key not in reasons and not all(job.complete() for job in run.jobs(key, *looks))
         }
         before = {key: run.record(key) for key in reasons}
         why = capture.cannot(run.config, run.mocked) if reasons else ""

@@ -10,7 +10,7 @@ import hashlib
 import importlib.util
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -27,7 +27,7 @@ from sphinx_fxgraph.sphinxext import graph, messages, outdated
 from sphinx_fxgraph.sphinxext.config import Config
 from sphinx_fxgraph.sphinxext.domain import ModelUse, fx_domain
 from sphinx_fxgraph.sphinxext.messages import warn
-from sphinx_fxgraph.sphinxext.state import Run, look_of
+from sphinx_fxgraph.sphinxext.state import RECENT, Run, look_of
 from sphinx_fxgraph.words import use_catalogue
 
 if TYPE_CHECKING:
@@ -211,58 +211,67 @@ def _capture(app: Sphinx, run: Run, keys: Sequence[str]) -> None:
 # -- draw
 
 
-def pictures(run: Run, uses: Iterable[ModelUse]) -> dict[str, list[Job]]:
-    """What some uses show, by spec id: one picture for each look. What is up_to_date has its pictures."""
-    looks: dict[str, dict[ViewOptions, None]] = {}
+def looks(run: Run, uses: Iterable[ModelUse]) -> dict[str, list[ViewOptions]]:
+    """Return what some uses show, by spec id: each look once. What is up to date has its pictures."""
+    found: dict[str, dict[ViewOptions, None]] = {}
     for use in uses:
         if use.spec_id in run.up_to_date:
             continue
-        wanted = looks.setdefault(use.spec_id, {})
+        wanted = found.setdefault(use.spec_id, {})
         if use.look is not None:
             wanted[look_of(use.look)] = None
-    return {key: run.jobs(key, *wanted) for key, wanted in looks.items()}
+    return {key: list(wanted) for key, wanted in found.items()}
 
 
 def _draw(run: Run, uses: Sequence[ModelUse]) -> None:
-    """Lay out what is not laid out, all in one batch, and note what can be drawn."""
-    shown = pictures(run, uses)
-    undrawn = {key: jobs for key, jobs in shown.items() if not all(job.complete() for job in jobs)}
-    if undrawn:
-        from sphinx_fxgraph.layout.graphviz import EngineMissingError, find_engine
-
-        try:
-            engine = find_engine(run.config.dot)
-            with progress_message(f"laying out {len(undrawn)} graphs"):
-                complaints = _lay_out(engine, undrawn)
-        except EngineMissingError as error:
-            warn(str(error), "layout")
-        else:
-            _keep(run, engine, undrawn, complaints)
-            for key, complaint in complaints.items():
-                for use in uses:
-                    if use.spec_id == key:
-                        warn(f"{run.specs[key].label}: Graphviz says: {complaint}", "layout", use.location)
-    for key, jobs in (shown | undrawn).items():
-        for job in jobs:
-            if job.too_large:
-                for use in uses:
-                    if use.spec_id == key:
-                        warn(f"{run.specs[key].label}: {job.too_large}", "layout", use.location)
-            if job.complete():
-                run.drawn[key, job.look] = hashlib.sha256(json.dumps(job.used(), sort_keys=True).encode()).hexdigest()
+    """Lay out what is not laid out, a batch of models at a time, and note what can be drawn."""
+    places: dict[str, str | None] = {}
+    for use in uses:
+        places.setdefault(use.spec_id, use.location)
+    wanted = looks(run, uses)
+    keys = list(wanted)
+    has_engine = True
+    for start in range(0, len(keys), RECENT):
+        shown = {key: run.jobs(key, *wanted[key]) for key in keys[start : start + RECENT]}
+        undrawn = {key: jobs for key, jobs in shown.items() if not all(job.complete() for job in jobs)}
+        if undrawn and has_engine:
+            has_engine = _lay_out(run, undrawn, places)
+        for key, jobs in shown.items():
+            if reason := next((job.too_large for job in jobs if job.too_large), ""):
+                warn(f"{run.specs[key].label}: {reason}", "layout", places[key])
+            for job in jobs:
+                if job.complete():
+                    layout = json.dumps(job.used(), sort_keys=True)
+                    run.drawn[key, job.look] = hashlib.sha256(layout.encode()).hexdigest()
 
 
-def _lay_out(engine: Engine, pictures: dict[str, list[Job]]) -> dict[str, str]:
-    """Fill in the missing layouts.
+def _lay_out(run: Run, pictures: dict[str, list[Job]], places: Mapping[str, str | None]) -> bool:
+    """Make the missing layouts and put them into the store; warn of what the engine complained of.
+
+    Args:
+        run: the state of the build.
+        pictures: what is not laid out, by spec id.
+        places: where each model is shown first.
 
     Returns:
-        What the engine complained of, by spec id.
+        Whether there is a layout engine.
     """
-    from sphinx_fxgraph.render import drawing as compose
+    from sphinx_fxgraph.layout.graphviz import EngineMissingError, find_engine
+    from sphinx_fxgraph.render import drawing
 
-    compose.lay_out([job for jobs in pictures.values() for job in jobs], engine)
+    try:
+        engine = find_engine(run.config.dot)
+        with progress_message(f"laying out {len(pictures)} graphs"):
+            drawing.lay_out([job for jobs in pictures.values() for job in jobs], engine)
+    except EngineMissingError as error:
+        warn(str(error), "layout")
+        return False
     said = {key: dict.fromkeys(text for job in jobs for text in job.complaints) for key, jobs in pictures.items()}
-    return {key: "\n".join(texts) for key, texts in said.items() if texts}
+    complaints = {key: "\n".join(texts) for key, texts in said.items() if texts}
+    _keep(run, engine, pictures, complaints)
+    for key, complaint in complaints.items():
+        warn(f"{run.specs[key].label}: Graphviz says: {complaint}", "layout", places[key])
+    return True
 
 
 def _keep(run: Run, engine: Engine, pictures: dict[str, list[Job]], complaints: dict[str, str]) -> None:

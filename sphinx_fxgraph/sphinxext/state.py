@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from sphinx_fxgraph.sphinxext.diff import Compared, Shown
 
 
-_RECENT = 256
-"""How many records and pictures are at hand: made once for a page, without a large zoo filling the memory."""
+RECENT = 32
+"""How many records and pictures are at hand: the memory of a build does not grow with the number of models."""
 
 
 @dataclass
@@ -63,10 +63,10 @@ class Run:
     """Of the pages written in this run: what they were made from."""
 
     def __post_init__(self) -> None:
-        self._stored = functools.lru_cache(_RECENT)(lambda key: self.store.record(self.specs[key]))
+        self._stored = functools.lru_cache(RECENT)(lambda key: self.store.record(self.specs[key]))
         self._headed = functools.lru_cache(None)(lambda key: self.store.head(self.specs[key]))
         self._outlined = functools.lru_cache(None)(lambda key: self.store.outline(self.specs[key]))
-        self._pictured = functools.lru_cache(_RECENT)(self._job)
+        self._pictured = functools.lru_cache(RECENT)(self._job)
 
     @property
     def shows(self) -> bool:

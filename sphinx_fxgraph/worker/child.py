@@ -220,13 +220,7 @@ def _record(spec: Mapping[str, Any], ready: list[str]) -> Record:
         from sphinx_fxgraph.capture.dependencies import completed, watch
         from sphinx_fxgraph.capture.errors import catch_all, place, said
     except Exception as error:  # noqa: BLE001 - a torch whose libraries do not load raises anything
-        message = f"torch cannot be imported: {error}"
-        if isinstance(error, ModuleNotFoundError) and error.name == "torch":
-            message = (
-                "torch is not installed here; install it (pip install 'sphinx-fxgraph[torch]') "
-                "or build from a committed cache"
-            )
-        return failed(spec, Failure("import", type(error).__name__, message, transient=True))
+        return failed(spec, Failure("import", type(error).__name__, _import_message(error), transient=True))
     try:
         catch_all()
         asked = GraphSpec.from_dict(spec)
@@ -237,6 +231,32 @@ def _record(spec: Mapping[str, Any], ready: list[str]) -> Record:
     except BaseException as error:  # noqa: BLE001 - whatever it is, it costs one model its graph and nothing else
         traceback.print_exc()
         return failed(spec, Failure("trace", type(error).__name__, said(error), *place(error), transient=True))
+
+
+OLDEST_TORCH = (2, 6)
+"""The oldest release of torch that is supported, as in ``pyproject.toml``."""
+
+
+def _import_message(error: Exception) -> str:
+    """Return why torch cannot be used here, and what to do.
+
+    Args:
+        error: what its import raised, or that of our own modules that need it.
+    """
+    torch = sys.modules.get("torch")
+    version = str(getattr(torch, "__version__", ""))
+    numbers = re.match(r"(\d+)\.(\d+)", version)
+    oldest = ".".join(map(str, OLDEST_TORCH))
+    if isinstance(error, ModuleNotFoundError) and error.name == "torch":
+        return (
+            "torch is not installed here; install it (pip install 'sphinx-fxgraph[torch]') "
+            "or build from a committed cache"
+        )
+    if numbers and (int(numbers[1]), int(numbers[2])) < OLDEST_TORCH:
+        return f"torch {version} is too old: install torch {oldest} or later, or build from a committed cache"
+    if torch is not None and not getattr(torch, "__file__", None):
+        return "torch is not installed completely, only a folder of it is here: reinstall it"
+    return f"torch cannot be imported: {error}"
 
 
 _NO_NETWORK = re.compile("network is unreachable|name resolution|could not resolve|connection refused", re.IGNORECASE)

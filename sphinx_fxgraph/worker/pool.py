@@ -24,11 +24,12 @@ from pathlib import Path
 from typing import IO
 
 from sphinx_fxgraph.escape import printable_json
+from sphinx_fxgraph.record.codec import check_calls
 from sphinx_fxgraph.record.header import Failure, RecordError
 from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.spec.spec import GraphSpec
-from sphinx_fxgraph.worker.child import Request, failed, signal_name
-from sphinx_fxgraph.worker.process import STARTUP, command
+from sphinx_fxgraph.worker.child import Request, failed, last_words, signal_name
+from sphinx_fxgraph.worker.process import IMPORTING, READY, STARTUP, command
 from sphinx_fxgraph.worker.sandbox import remove_folder
 
 
@@ -67,7 +68,7 @@ class Server:
         try:
             if record := self._ask(process, line):
                 return record
-            failure = self._obituary(process)
+            failure = self._exit_failure(process)
             remove_folder(folder)
             return failed(request.spec, failure)
         except RecordError as error:
@@ -111,19 +112,36 @@ class Server:
             answer = process.stdout.readline()
         except (OSError, ValueError):  # it has died, or `stop` has closed its input
             return None
-        return Record.from_json(printable_json(json.loads(answer)["record"])) if answer.endswith(b"\n") else None
+        return _read_record(json.loads(answer)["record"]) if answer.endswith(b"\n") else None
 
-    def _obituary(self, process: subprocess.Popen[bytes]) -> Failure:
-        """How the server ended. The next request gets a new one."""
+    def _exit_failure(self, process: subprocess.Popen[bytes]) -> Failure:
+        """Return how the server ended. The next request gets a new one."""
         with self._lock:
             self._process = None
         _close(process)
         assert self._log is not None
         self._log.seek(0)
-        lines = self._log.read().decode(errors="replace").strip().split("\n")
+        text = self._log.read().decode(errors="replace")
         status = process.returncode
         kind = signal_name(-status) if status < 0 else f"exit {status}"
-        return Failure("limit", kind, f"the worker process has ended: {lines[-1] or kind}", transient=True)
+        _, begun, words = text.rpartition(f"{IMPORTING}\n")
+        if begun and READY not in words:
+            message = f"the process was ended by {kind}" if status < 0 else f"the process ended with status {status}"
+            written = f"; it wrote: {written}" if (written := last_words(words)) else ""
+            return Failure("import", kind, f"torch cannot be imported: {message}{written}", transient=True)
+        lines = [line for line in text.splitlines() if line.strip() and line not in (IMPORTING, READY)]
+        return Failure("limit", kind, f"the worker process has ended: {lines[-1] if lines else kind}", transient=True)
+
+
+def _read_record(text: str) -> Record:
+    """Return the record that a process sent.
+
+    Raises:
+        RecordError: it is none, or one that no drawing can be made of.
+    """
+    record = Record.from_json(printable_json(text))
+    check_calls(record)
+    return record
 
 
 def _close(process: subprocess.Popen[bytes]) -> None:
@@ -177,7 +195,7 @@ def captured(
         for future in as_completed(futures):
             spec = futures[future]
             try:
-                record = Record.from_json(future.result())
+                record = _read_record(future.result())
             except Exception as error:  # noqa: BLE001 - a lost machine, a broken pool: whatever the executor raises
                 message = f"no record came back: {error}"
                 record = failed(spec.to_dict(), Failure("limit", type(error).__name__, message, transient=True))

@@ -99,6 +99,8 @@ def _folders(sources: Iterable[str], package: str) -> dict[str, list[str]]:
 
 STARTUP = 60.0
 """Seconds that a fresh process may need for importing torch."""
+IMPORTING, READY = "importing torch", "torch is imported"
+"""Lines that a server writes to standard error, before anything else imports torch and afterwards."""
 _QUIET = 20.0
 """Seconds without any work, but at most a quarter of the limit, after which a forked child counts as hung."""
 _FORKS = hasattr(os, "fork") and sys.platform != "darwin"  # macOS: its own libraries crash in a forked child
@@ -180,7 +182,9 @@ class _Server:
 
     def run(self) -> None:
         """Answer every request."""
+        print(IMPORTING, file=sys.stderr, flush=True)
         self._preload()
+        print(READY, file=sys.stderr, flush=True)
         before: Request | None = None
         for line in self.requests:
             plain = json.loads(line)
@@ -210,7 +214,7 @@ class _Server:
         self.ready = dict.fromkeys(self.ready, False)
         sandbox.go_offline()
         sys.path[:] = dict.fromkeys([*request.sys_path, *sys.path])
-        with sandbox.silence():
+        with sandbox.silence(), sandbox.no_compile_cache():
             self._preload(*names)
         sys.path[:] = before
         self.path = request.sys_path

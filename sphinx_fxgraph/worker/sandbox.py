@@ -294,6 +294,23 @@ def go_offline() -> None:
 
 
 @contextlib.contextmanager
+def no_compile_cache() -> Iterator[None]:
+    """Keep torch from making a folder for compiled code in the folder of temporary files.
+
+    ``torch._dynamo`` makes it when it is imported (``torch._inductor.runtime.cache_dir_utils.cache_dir``), unless the
+    folder is there already.
+    """
+    name = "TORCHINDUCTOR_CACHE_DIR"
+    before = os.environ.get(name)
+    os.environ.setdefault(name, tempfile.gettempdir())
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop(name, None)
+
+
+@contextlib.contextmanager
 def silence() -> Iterator[None]:
     """Let nothing that is printed be seen, by Python or below it."""
     kept = os.dup(1), os.dup(2)
