@@ -17,17 +17,18 @@ import subprocess
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, NotRequired, Protocol, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired, Protocol, TypedDict, TypeVar
 
 import msgspec
 
 from sphinx_fxgraph.cache.fingerprints import read_file
 from sphinx_fxgraph.errors import SpecError
 from sphinx_fxgraph.escape import file_stem, printable_json
-from sphinx_fxgraph.record.codec import check_calls
 from sphinx_fxgraph.record.header import Head, NewerError, Outline, RecordError
-from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.spec.spec import GraphSpec
+
+if TYPE_CHECKING:
+    from sphinx_fxgraph.record.model import Record
 
 _OURS = re.compile(r"(.+-[0-9a-f]{8})(\.json|\.dot|\.layout\.json)")
 _TEMPORARY = re.compile(r"\..+\.[0-9a-f]{16}\.tmp")
@@ -95,8 +96,9 @@ class Store:
 
     def record(self, spec: Key) -> Record | None:
         """The record of exactly this spec, be it stale or of an older format; None if there is none to read."""
+        # A build that changes nothing has no use for the graph.
         from sphinx_fxgraph.record.codec import check_calls
-        from sphinx_fxgraph.record.model import Record  # a build that changes nothing has no use for it
+        from sphinx_fxgraph.record.model import Record
 
         found = self._find(spec, Record)
         try:
@@ -291,6 +293,9 @@ def from_file(path: str | os.PathLike[str]) -> Record:
 
 
 def _read(text: bytes) -> Record:
+    from sphinx_fxgraph.record.codec import check_calls
+    from sphinx_fxgraph.record.model import Record
+
     record = Record.from_json(printable_json(text))
     check_calls(record)
     return record
