@@ -9,6 +9,7 @@ except for the last, since the drawing would otherwise tell less than the truth.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Hashable, Iterator, Sequence
 
 from msgspec import structs
@@ -52,6 +53,10 @@ class _Folder:
         self.keys = [numbers.setdefault(likeness.key(node), len(numbers)) for node in self.nodes]
         self.used = uses(self.body)
         """By name of a node: who takes its results."""
+        self.users = [[self.index[user] for user, _ in self.used.get(node.name, ()) if user] for node in self.nodes]
+        """For each node the nodes of the body that take its results."""
+        self.sources = [[(self.index.get(value.node, -1), value) for value in node.inputs] for node in self.nodes]
+        """For each node the nodes that its inputs come from, -1 for the inputs of the body."""
         self.returned = {value.node for value in self.body.outputs}
         self.runs: dict[str, Run] = {}
         self.constants: dict[str, str] = {}
@@ -90,10 +95,6 @@ class _Folder:
             at += period * count
         return (rewired(self.body, nodes, renamed) if self.runs else self.body), made
 
-    def _users(self, node: Node) -> list[int]:
-        """Which nodes of the body take what a node gives."""
-        return [self.index[user] for user, _ in self.used.get(node.name, ()) if user]
-
     def _results(self, node: Node) -> tuple[TensorMeta, ...]:
         outputs = len(self.record.bodies[node.body].outputs) if node.body else 1
         return tuple(meta for k in range(outputs) for meta in self.record.metas(self.body, Value(node.name, k)))
@@ -114,39 +115,34 @@ class _Folder:
         return best
 
     def _count(self, at: int, period: int, keys: Sequence[int]) -> int:
-        count = 1
-        pattern: tuple[object, ...] | None = None
+        if not (self.loose or self._starts(at, period)):
+            return 1
+        count = 2
+        pattern = () if self.loose else tuple(self._wiring(at, period, 1))
         while self.keys[at + count * period : at + (count + 1) * period] == keys:
-            wiring = self._wiring(at, period, count)
-            if pattern is None:
-                if not (self.loose or self._starts(at, period, wiring)):
-                    break
-                pattern = wiring
-            if not self.loose and wiring != pattern:
+            if not self.loose and tuple(self._wiring(at, period, count)) != pattern:
                 break
             count += 1
-        chained = any(isinstance(place, tuple) and place[0] == "before" for place in pattern or ())
+        chained = any(isinstance(place, tuple) and place[0] == "before" for place in pattern)
         while count >= FEWEST and not (self.loose or self._closed(at, period, count, chained=chained)):
             count -= 1
         return count
 
-    def _wiring(self, at: int, period: int, member: int) -> tuple[object, ...]:
-        """Where each input of a member comes from: from inside it, from the member before, or from elsewhere."""
+    def _wiring(self, at: int, period: int, member: int) -> Iterator[object]:
+        """Yield where each input of a member comes from: from inside it, from the member before, or from elsewhere."""
         start = at + member * period
-        found: list[object] = []
-        for node in self.nodes[start : start + period]:
-            for value in node.inputs:
-                where = self.index.get(value.node, -1)
+        before = start - period if member else start
+        for number in range(start, start + period):
+            for where, value in self.sources[number]:
                 if where >= start:
-                    place: object = ("inside", where - start, value.output)
-                elif member and start - period <= where:
-                    place = ("before", where - start + period, value.output)
+                    yield ("inside", where - start, value.output)
+                elif before <= where:
+                    yield ("before", where - before, value.output)
                 else:
-                    place = ("elsewhere", value)
-                found.append(place)
+                    yield ("elsewhere", value)
+            node = self.nodes[number]
             if not node.body and node.op.startswith("call_"):
-                found.append(self._constants(node))
-        return tuple(found)
+                yield self._constants(node)
 
     def _constants(self, node: Node) -> str:
         if node.name not in self.constants:
@@ -158,13 +154,11 @@ class _Folder:
         places = [place for place in self._wiring(at, period, 1) if isinstance(place, tuple) and place[0] == "before"]
         return tuple(dict.fromkeys(self.nodes[at + place[1]].name for place in places))
 
-    def _starts(self, at: int, period: int, wiring: tuple[object, ...]) -> bool:
+    def _starts(self, at: int, period: int) -> bool:
         """Whether the first member is wired as the second, but that it takes from elsewhere what that takes from it."""
-        first = self._wiring(at, period, 0)
-        if len(first) != len(wiring):
-            return False
         taken: dict[object, object] = {}
-        for one, two in zip(first, wiring, strict=True):
+        # Most pairs differ early, so that neither wiring is needed as a whole.
+        for one, two in itertools.zip_longest(self._wiring(at, period, 0), self._wiring(at, period, 1)):
             if isinstance(two, tuple) and two[0] == "before":
                 if not (isinstance(one, tuple) and one[0] == "elsewhere") or taken.setdefault(two, one) != one:
                     return False
@@ -177,13 +171,13 @@ class _Folder:
         """Whether nothing outside the run but a result takes from a member that is not the last."""
         end = at + count * period
         last = end - period if chained else end
-        users = {node.name: self._users(node) for node in self.nodes[at:end]}
-        outside = [user for node in self.nodes[at:last] for user in users[node.name] if not at <= user < end]
         if not chained:
             # Side by side they all go to the same place.
-            alike = len({tuple(found) for found in users.values()}) == 1
-            return alike and not self.returned & users.keys()
-        return all(self.nodes[user].op == "output" for user in outside)
+            alike = all(users == self.users[at] for users in self.users[at:end])
+            return alike and not any(node.name in self.returned for node in self.nodes[at:end])
+        return all(
+            at <= user < end or self.nodes[user].op == "output" for users in self.users[at:last] for user in users
+        )
 
 
 def _spread(results: Sequence[tuple[TensorMeta, ...]]) -> tuple[TensorMeta, ...]:
