@@ -55,7 +55,7 @@ _UNSAFE = re.compile(
 _SUSPICIOUS = re.compile(r"[^\n\t -~\xa0-\u061b\u061d-\u200d\u2010-\u2029\u202f-\u2065\u206a-\ud7ff\ue000-\ufdcf]")
 """What `printable` has to look at: most texts have none of it."""
 
-_JSON_ESCAPES = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"})
+_JSON_ESCAPES = {char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
 _RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
 """Names that are devices on Windows, with every suffix."""
@@ -127,8 +127,15 @@ def json_block(value: Any) -> str:
     ``<`` is written as an escape, since ``<!--<script>`` in a string makes a browser read the rest of the page as part
     of the script (HTML standard, "Restrictions for contents of script elements").
     """
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return _UNSAFE.sub("\ufffd", text.translate(_JSON_ESCAPES))
+    import msgspec  # only who writes JSON needs it
+
+    try:
+        text = msgspec.json.encode(value).decode()
+    except UnicodeEncodeError:  # a lone surrogate
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    for char, escape in _JSON_ESCAPES.items():  # several times as fast as str.translate
+        text = text.replace(char, escape)
+    return _UNSAFE.sub("\ufffd", text)
 
 
 def dot_html(text: str) -> str:
