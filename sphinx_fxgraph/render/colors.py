@@ -31,6 +31,8 @@ class Colours:
     paper: str
     ink: str
     muted: str
+    accent: str
+    """Of what failed, is found or has the focus."""
     edge: str
     weak: str
     frame: str
@@ -39,16 +41,24 @@ class Colours:
     fills: dict[str, str]
     strokes: dict[str, str]
     shares: tuple[str, ...]
-    """Fill of boxes by their share of parameters, MACs or memory (see `shares`); all text on them is ``ink``."""
+    """Fill of boxes by their share of parameters, MACs or memory (see `Shares`); all text on them is ``ink``."""
 
+    def variables(self) -> dict[str, str]:
+        """Return every colour by the name that it has in the style sheet, without ``--fxg-``."""
+        return {
+            **{name: getattr(self, name) for name in ("paper", "ink", "muted", "accent", "edge", "weak", "frame")},
+            **{f"frame-{depth}": fill for depth, fill in enumerate(self.frames)},
+            **self.fills,
+            **{f"{hue}-line": stroke for hue, stroke in self.strokes.items()},
+            **{f"share-{shade}": fill for shade, fill in enumerate(self.shares)},
+        }
 
-ACCENT = "#c2410c"
-"""Of what failed, in print; the style sheet has one for each page."""
 
 LIGHT = Colours(
     paper="#ffffff",
     ink="#1c2430",
     muted="#545f6f",
+    accent="#c2410c",
     edge="#667182",
     weak="#7d8897",
     frame="#c3ccd8",
@@ -68,6 +78,7 @@ DARK = Colours(
     paper="#14181f",
     ink="#e6eaf0",
     muted="#a3aebd",
+    accent="#ffa657",
     edge="#7f8b9c",
     weak="#6b7687",
     frame="#3a4557",
@@ -107,9 +118,8 @@ class Shares:
     def inside(self, body: str) -> Shares:
         """For a picture of a body on its own, at the first place where it is called."""
         module = body.partition("/")[0]  # a stretch of operators, or the period of a run, is called after its body
-        places = body_paths(self.record).get(module)
-        found = replace(self, base=places[0] if places else "")
-        found.__dict__["_calls"] = self._calls
+        found = replace(self, base=self._first_calls.get(module, ""))
+        found.__dict__["measures"] = self.measures
         return found
 
     def of(self, box: Box, path: str) -> Measures:
@@ -119,7 +129,7 @@ class Shares:
         found, modules = Measures(), set()
         for name in box.names:
             place = join(owner, name)
-            measures = self._calls.get(place, Measures())
+            measures = self.measures.get(place, Measures())
             module = re.sub(r"@\d+", "", place) if "@" in place else place
             if module in modules:  # a run that calls one module again and again has its tensors once
                 measures = measures._replace(parameters=0, trainable=0, buffers=0, bytes=0)
@@ -135,22 +145,27 @@ class Shares:
         """What a box has of what the picture is coloured by, in percent; None if that is not known of the model."""
         if self.colour == "kind" or box.node.op in ("placeholder", "output"):
             return None
-        whole = _by(self._calls.get("", Measures()), self.colour)
+        whole = _by(self.measures.get("", Measures()), self.colour)
         return 100 * (_by(self.of(box, path), self.colour) or 0) / whole if whole else None
 
     def _said(self, measures: Measures) -> Iterator[str]:
-        whole = self._calls.get("", Measures())
+        whole = self.measures.get("", Measures())
         writers = {"params": self.units.parameters, "macs": self.units.macs, "memory": self.units.bytes}
         for colour, write in writers.items():
             number, total = _by(measures, colour), _by(whole, colour)
             if number and total:
                 more = " of activations" if colour == "memory" else ""
-                yield f"{write(number)}{more} ({written(100 * number / total)})"
+                yield f"{write(number)}{more} ({format_percent(100 * number / total)})"
         yield from filter(None, [not_counted(measures.uncounted)])
 
     @functools.cached_property
-    def _calls(self) -> dict[str, Measures]:
+    def measures(self) -> dict[str, Measures]:
+        """The measures of every operator and module call by path."""
         return by_call(self.record, self.units.convention)
+
+    @functools.cached_property
+    def _first_calls(self) -> dict[str, str]:
+        return {body: paths[0] for body, paths in body_paths(self.record).items()}
 
 
 def _by(measures: Measures, colour: str) -> int | None:
@@ -158,8 +173,8 @@ def _by(measures: Measures, colour: str) -> int | None:
     return known[colour]
 
 
-def written(percent: float) -> str:
-    """``38 %``, ``4.2 %``, ``<0.1 %``."""
+def format_percent(percent: float) -> str:
+    """Return a share as text: ``38 %``, ``4.2 %``, ``<0.1 %``."""
     if 0 < percent < 0.1:
         return "<0.1 %"
     return f"{percent:.0f} %" if percent >= 9.95 or not percent else f"{percent:.1f} %"

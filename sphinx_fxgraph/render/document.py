@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
+from sphinx_fxgraph.render import svg
 from sphinx_fxgraph.render.colors import Shares
 from sphinx_fxgraph.render.drawing import Frame, Inside
-from sphinx_fxgraph.render.print_svg import PrintWriter
-from sphinx_fxgraph.render.svg import Writer
+from sphinx_fxgraph.render.picture import Builder, size
 
 __all__ = ["inside_svg", "page_svg", "print_size", "print_svg"]
 
@@ -38,7 +38,7 @@ def page_svg(
         rows: whether the page has a node table, to which the names of operators then lead; or which paths have a row.
         table: the address of the page that the node table stands in; empty if it is the same.
     """
-    return "".join(Writer(figure, shares, rows=rows, table=table).document(picture, title, description))
+    return svg.page_svg([Builder(figure, shares, rows=rows, table=table).document(picture, title, description)])
 
 
 def inside_svg(inside: Inside, *, figure: str, shares: Shares | None = None, rows: bool = False) -> dict[str, object]:
@@ -49,7 +49,7 @@ def inside_svg(inside: Inside, *, figure: str, shares: Shares | None = None, row
         "names": list(inside.names),
         "ins": list(inside.inputs),
         "outs": list(inside.outputs),
-        "svg": "".join(_PartWriter(figure, shares, rows=rows).inside(picture)),
+        "svg": svg.page_svg(Builder(figure, shares, rows=rows, part=True).inside(picture)),
     }
 
 
@@ -72,24 +72,13 @@ def print_svg(
         legend: whether the picture is explained below it.
         width: the width that it is shown at, in px of 1/96 inch, instead of its own.
     """
-    writer = PrintWriter("fxgraph", shares, legend=legend)
-    writer.width = width
-    return '<?xml version="1.0" encoding="utf-8"?>\n' + "".join(writer.document(picture, title, description))
+    builder = Builder("fxgraph", shares)
+    return svg.print_svg(builder.document(picture, title, description, width=width, legend=legend))
 
 
 def print_size(picture: Frame, *, shares: Shares | None = None, legend: bool = True) -> tuple[float, float]:
-    """Width and height of what `print_svg` gives."""
-    return PrintWriter("fxgraph", shares, legend=legend).size(picture)
-
-
-class _PartWriter(Writer):
-    """For the inside of a closed module, which the viewer puts into place: paths below the module, no ids."""
-
-    def identity(self, path: str) -> dict[str, object]:
-        return {"data_path": path}
-
-    def table_link(self, path: str) -> dict[str, object]:  # noqa: ARG002 - the viewer knows the whole path
-        return {}
+    """Return width and height of what `print_svg` gives."""
+    return size(picture, shares, legend=legend)
 
 
 _NATURAL, _SMALL, _SMALLEST = 0.75, 0.5, 0.45

@@ -17,7 +17,7 @@ from sphinx_fxgraph.record.metrics import Measures, by_call, macs_of, macs_text,
 from sphinx_fxgraph.record.model import Body, Node, Record, TensorMeta, join
 from sphinx_fxgraph.render import colors, document, summary
 from sphinx_fxgraph.render import drawing as compose
-from sphinx_fxgraph.render.node_table import Row, body_paths, html_table, node_rows, node_table
+from sphinx_fxgraph.render.node_table import Row, Rows, body_paths, html_table, node_rows, node_table
 from sphinx_fxgraph.render.stage_table import stages
 from sphinx_fxgraph.units import PLAIN, Units, format_shape
 
@@ -32,6 +32,7 @@ def node_data(
     columns: Sequence[str] = (),
     links: Mapping[str, str] | None = None,
     locate: Locate = lambda _, where: (where, ""),
+    measures: Mapping[str, Measures] | None = None,
 ) -> dict[str, Any]:
     """Return the nodes and modules of a graph as plain data; empty without a graph.
 
@@ -41,15 +42,18 @@ def node_data(
         columns: those of the node table; none if the page does not show it.
         links: by the dotted path of a class the address of its documentation.
         locate: finds the source of a node.
+        measures: those of `by_call`, if they are known already.
     """
     groups = node_rows(record)
-    return _Collector(record, units, locate).data(columns, links or {}) if groups else {}
+    if not groups:
+        return {}
+    measures = by_call(record, units.convention) if measures is None else measures
+    return _Collector(record, units, locate, measures).data(groups, columns, links or {})
 
 
 class _Collector:
-    def __init__(self, record: Record, units: Units, locate: Locate) -> None:
-        self.record, self.units, self.locate = record, units, locate
-        self.measures = by_call(record, units.convention)
+    def __init__(self, record: Record, units: Units, locate: Locate, measures: Mapping[str, Measures]) -> None:
+        self.record, self.units, self.locate, self.measures = record, units, locate, measures
         self.types: dict[str, int] = {}
         self.sources: dict[str, str] = {}
         self.calls: defaultdict[str, list[str]] = defaultdict(list)
@@ -58,14 +62,14 @@ class _Collector:
             if node.op == "call_module":
                 self.calls[_module(path, node)].append(join(path, node.name))
 
-    def data(self, columns: Sequence[str], links: Mapping[str, str]) -> dict[str, Any]:
+    def data(self, rows: Sequence[Rows], columns: Sequence[str], links: Mapping[str, str]) -> dict[str, Any]:
         """Return everything."""
         bodies = {paths[0]: name for name, paths in body_paths(self.record).items()}
         groups = []
-        for group in node_rows(self.record):
+        for group in rows:
             body = self.record.bodies[bodies[group.paths[0]]]
-            rows = [self._row(row, body, group.paths[0]) for row in group.rows]
-            groups.append({"t": self._type(group.type), "p": list(group.paths), "r": rows})
+            data = [self._row(row, body, group.paths[0]) for row in group.rows]
+            groups.append({"t": self._type(group.type), "p": list(group.paths), "r": data})
         modules = list(self._modules(self.record.root, ""))
         totals = self.measures[""]
         return {

@@ -11,9 +11,9 @@ import math
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from sphinx_fxgraph.escape import xml
 from sphinx_fxgraph.record.model import Body, Node, Record, TensorMeta
-from sphinx_fxgraph.render.svg import number, tag
+from sphinx_fxgraph.render import svg
+from sphinx_fxgraph.render.elements import Element, Text, number
 from sphinx_fxgraph.view.annotations import category
 
 _WIDTH, _HEIGHT = 180.0, 100.0
@@ -73,20 +73,15 @@ def thumbnail(record: Record, title: str) -> str:
         return ""
     silhouette = _Silhouette(record)
     silhouette.add(record.bodies[record.root])
-    view = f"0 0 {number(_WIDTH)} {number(_HEIGHT)}"
     paths, arcs = _paths(silhouette)
-    return "".join(
-        [
-            tag("svg", xmlns="http://www.w3.org/2000/svg", class_="fxg-thumb", viewBox=view, role="img"),
-            f"<title>{xml(title)}</title>",
-            *([tag("path", class_="fxg-edge", d=arcs) + "</path>"] if arcs else []),
-            *(
-                tag("g", class_=f"fxg-{name}") + tag("path", class_="fxg-box", d=path) + "</path></g>"
-                for name, path in paths.items()
-            ),
-            "</svg>",
-        ]
-    )
+    content = [
+        Element("title", "", [Text(title)]),
+        *([Element("path", "fxg-edge", (), {"d": arcs})] if arcs else []),
+        *(Element("g", f"fxg-{name}", [Element("path", "fxg-box", (), {"d": path})]) for name, path in paths.items()),
+    ]
+    view = f"0 0 {number(_WIDTH)} {number(_HEIGHT)}"
+    geometry = {"xmlns": "http://www.w3.org/2000/svg", "viewBox": view, "role": "img"}
+    return svg.page_svg([Element("svg", "fxg-thumb", content, geometry)])
 
 
 def _paths(silhouette: _Silhouette) -> tuple[dict[str, str], str]:

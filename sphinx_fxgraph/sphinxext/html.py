@@ -255,7 +255,9 @@ def visit_fxgraph(writer: HTML5Translator, node: fxgraph) -> None:
     columns, links = _table_of(tables)
     locate = SourceLinks(job.record, run.config.source_url)
     record = named(job.record, job.look.dims)
-    page.put("nodes", node_data(record, run.config.units, columns=columns, links=links, locate=locate), data)
+    measures = shares.measures if record is job.record else None
+    found = node_data(record, run.config.units, columns=columns, links=links, locate=locate, measures=measures)
+    page.put("nodes", found, data)
     if tables and (groups := [group for table in tables.findall(fxgraph_nodes) for group in table["groups"]]):
         tables["page"] = page.table_page(sum(len(group.rows) for group in groups))
     writer.body.append(writer.starttag(node, "div", "", CLASS="fxg-graph", **data))

@@ -11,7 +11,7 @@ from sphinx_fxgraph.layout import graphviz
 from sphinx_fxgraph.options import COLORS, ViewOptions
 from sphinx_fxgraph.render import document
 from sphinx_fxgraph.render import drawing as compose
-from sphinx_fxgraph.render.colors import Shares, shade, written
+from sphinx_fxgraph.render.colors import Shares, format_percent, shade
 from sphinx_fxgraph.units import Units
 
 torch = pytest.importorskip("torch")
@@ -109,7 +109,7 @@ def test_print_has_shades_and_their_legend(job: compose.Job) -> None:
     [(0.0, "0 %", 0), (0.04, "<0.1 %", 1), (1.0, "1.0 %", 2), (9.96, "10 %", 4), (25.0, "25 %", 6)],
 )
 def test_percentages(percent: float, text: str, step: int) -> None:
-    assert (written(percent), shade(percent)) == (text, step)
+    assert (format_percent(percent), shade(percent)) == (text, step)
 
 
 def test_numbers_in_tooltips_are_written_as_the_project_writes_them() -> None:

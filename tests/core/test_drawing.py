@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 import shutil
 import subprocess
 import sys
@@ -16,7 +15,7 @@ from sphinx_fxgraph.layout import graphviz as layout
 from sphinx_fxgraph.options import ViewOptions
 from sphinx_fxgraph.record.arguments import Value
 from sphinx_fxgraph.record.model import Body, BodyInput, Node, Record, TensorMeta
-from sphinx_fxgraph.render import colors, document
+from sphinx_fxgraph.render import colors, document, looks
 from sphinx_fxgraph.render import drawing as compose
 from sphinx_fxgraph.view.levels import root_level
 
@@ -205,16 +204,6 @@ def contrast(one: str, other: str) -> float:
     return (light + 0.05) / (dark + 0.05)
 
 
-def test_the_style_sheet_has_the_colours_of_the_palette() -> None:
+def test_the_style_sheet_is_made_from_the_palette() -> None:
     sheet = (Path(document.__file__).parents[1] / "static" / "fxgraph.css").read_text(encoding="utf-8")
-    drawing = sheet.partition("/* drawing")[2].partition("/* end of drawing */")[0]
-    blocks = [block for block in drawing.split("}") if "--fxg-edge:" in block]
-    for block, colours in zip(blocks, (colors.LIGHT, colors.DARK, colors.LIGHT), strict=True):
-        found = dict(re.findall(r"--fxg-([\w-]+): (#\w+);", block))
-        assert found == {
-            **{name: getattr(colours, name) for name in ("paper", "ink", "muted", "edge", "weak", "frame")},
-            **{f"frame-{depth}": fill for depth, fill in enumerate(colours.frames)},
-            **colours.fills,
-            **{f"share-{number}": fill for number, fill in enumerate(colours.shares)},
-            **{f"{hue}-line": stroke for hue, stroke in colours.strokes.items()},
-        }
+    assert looks.updated(sheet) == sheet, "run python -m sphinx_fxgraph.render.looks"
