@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Container, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 _MARKS = ("dead", "failed", *SIGNS)
 """Remarks on an operator that change what its box looks like."""
+_MOST_SIDES = 6
+"""Inputs of a panel whose names are tried on both sides of their lines."""
 _RADIUS, _FRAME_RADIUS = 7.0, 10.0
 """Of the corners of boxes and of frames."""
 _MARGIN, _SWATCH, _ROW = 8.0, 12.0, 18.0
@@ -159,9 +162,8 @@ class Builder:
 
     def _panel_content(self, frame: Frame) -> Content:
         yield from self.inside(frame)
-        for x, name in frame.inputs:
-            left = x < frame.width / 2
-            yield Line("fxg-span" if left else "fxg-span fxg-right", x + (4 if left else -4), 10, ("", name))
+        for x, name, is_right in _input_names(frame):
+            yield Line("fxg-span" if is_right else "fxg-span fxg-right", x + (4 if is_right else -4), 10, ("", name))
 
     def _letters(self, drawn: Drawn) -> Content:
         """Yield the letters of the panels that show what a closed box is or holds, at its upper left corner."""
@@ -324,6 +326,43 @@ class Builder:
         return "\n".join(line for line in lines if line)
 
 
+def _input_names(frame: Frame) -> Sequence[tuple[float, str, bool]]:
+    """Return the names of a panel's inputs: where each enters, its text, and whether it stands right of the line.
+
+    They stand on the sides where none meets another one or leaves the panel; where there is no room, they are
+    shortened.
+    """
+    inputs = sorted(frame.inputs)
+    sides = [x < frame.width / 2 for x, _ in inputs]
+    if len(inputs) <= _MOST_SIDES:
+        # The sides away from the border first.
+        ways = itertools.product(*([side, not side] for side in sides))
+        sides = next((list(way) for way in ways if _has_room(inputs, way, frame.width)), sides)
+    if _has_room(inputs, sides, frame.width):
+        return [(x, name, side) for (x, name), side in zip(inputs, sides, strict=True)]
+    ends = [*(x for x, _ in inputs), frame.width]
+    rooms = (int((after - x - 12) / fonts.mono("0", labels.NAME_SIZE)) for x, after in itertools.pairwise(ends))
+    return [(x, fonts.shorten(name, room), True) for (x, name), room in zip(inputs, rooms, strict=True) if room > 1]
+
+
+def _has_room(inputs: Sequence[tuple[float, str]], sides: Sequence[bool], width: float) -> bool:
+    """Return whether names stand free of each other, of other lines and of the border.
+
+    Args:
+        inputs: where each name's line is, and the name, from the left.
+        sides: whether each name stands right of its line.
+        width: of the panel.
+    """
+    end = 0.0
+    for (x, name), is_right in zip(inputs, sides, strict=True):
+        size = fonts.mono(name, labels.NAME_SIZE) + 4
+        left, right = (x, x + size) if is_right else (x - size, x)
+        if left < end + 4:
+            return False
+        end = right
+    return end + 4 < width
+
+
 def _marks(node: Node) -> str:
     return "".join(f" fxg-{mark}" for mark in node.marks if mark in _MARKS) if node.marks else ""
 
@@ -395,7 +434,9 @@ def _legend_entry(entry: colors.Entry, x: float, y: float) -> Element:
     """Return a swatch, drawn as the boxes or lines that it explains, and its text."""
     middle = y + _ROW / 2
     swatch: list[Element | Line | Text]
-    if entry.key == "weak":
+    if entry.key == "closed":
+        swatch = [Line("", x, middle + 4, ("fxg-triangle", "▸"))]
+    elif entry.key == "weak":
         swatch = [Element("path", "fxg-edge fxg-weak", (), {"d": f"M{number(x)} {number(middle)}h{number(_SWATCH)}"})]
     else:
         place = {"width": _SWATCH, "height": _SWATCH, "rx": 3.0}
@@ -403,5 +444,5 @@ def _legend_entry(entry: colors.Entry, x: float, y: float) -> Element:
         sheets = (2, 0) if entry.key == "fold" else (0,)
         swatch = [Element("rect", "fxg-box", (), {"x": x + sheet, "y": top + sheet, **place}) for sheet in sheets]
     classes = f"fxg-shaded fxg-{entry.key}" if entry.key.startswith("share-") else f"fxg-{entry.key}"
-    classes = "fxg-io" if entry.key in ("closed", "fold") else classes
+    classes = "fxg-io" if entry.key == "fold" else classes
     return Element("g", classes, [*swatch, Line("fxg-key", x + _SWATCH + 6, middle + 3.5, ("", entry.text))])

@@ -121,6 +121,8 @@ class _PrintWriter:
         if triangle:  # few fonts have it
             self._triangle(triangle, x, line.y)
             x, parts = x + _TRIANGLE, parts[1:]
+        if not parts:
+            return
         if len(parts) == 1:
             self._text(line.classes, parts[0], x, line.y, shaded=shaded)
             return

@@ -22,7 +22,7 @@ MARGIN = 8.0
 """Right of the last column."""
 SHORTEST = 560.0
 """Height that panels may take beside a lower overview."""
-PAGE, PAPER = (700.0, 870.0), (1_040.0, 1_350.0)
+PAGE, PAPER = (700.0, 870.0), (900.0, 1_020.0)
 """Width and height of overview and panels together: on a page, and on paper or where they are asked for."""
 _LEAST_SHARE = 0.08
 """Of parameters and MACs, each counted as 1, that the blocks of a kind hold together."""
