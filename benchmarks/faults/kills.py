@@ -73,7 +73,8 @@ def left(folder: Path, mark: str) -> list[str]:
         with contextlib.suppress(OSError):
             state = (place / "stat").read_text().rpartition(")")[2].split()[0]
             if state != "Z" and mark.encode() in (place / "environ").read_bytes():
-                found.append(f"process {place.name}")
+                command = (place / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                found.append(f"process {place.name}: {command[:60]!r}")
     return found
 
 
@@ -115,6 +116,8 @@ def main() -> int:
             counts["file left"] += any(each.startswith("file") for each in found)
             if found:
                 print(number, sent.name, group, found, flush=True)
+                time.sleep(4 * GRACE)
+                counts["left after 5 s"] += bool(left(folder, mark))
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(run.pid, signal.SIGKILL)
             for path in (folder / "tmp").glob("*"):
@@ -125,7 +128,7 @@ def main() -> int:
                 counts["builds after"] += 1
                 right = good.returncode == 0 and (folder / "html/index.html").read_bytes() == page
                 counts["next wrong"] += not right
-    heads = ("kills", "process left", "file left", "builds after", "next wrong")
+    heads = ("kills", "process left", "file left", "left after 5 s", "builds after", "next wrong")
     lines = [("signal", "sent to", *heads)]
     lines += [(*key, *(str(rows[key][head]) for head in heads)) for key in sorted(rows)]
     total = sum(rows.values(), Counter())

@@ -109,6 +109,12 @@ import sys
 if sys.platform == "linux":  # the build may be killed while this imports: PR_SET_PDEATHSIG, SIGKILL
     import ctypes
     ctypes.CDLL(None).prctl(1, 9, 0, 0, 0)
+    if not sys.argv[2:]:  # a server; it may have been killed already: 16 is POLLHUP
+        import select
+        poll = select.poll()
+        poll.register(0, 0)
+        if any(event & 16 for _, event in poll.poll(0)):
+            raise SystemExit
 import importlib.util
 spec = importlib.util.spec_from_file_location("sphinx_fxgraph", sys.argv.pop(1))
 sys.modules["sphinx_fxgraph"] = module = importlib.util.module_from_spec(spec)
