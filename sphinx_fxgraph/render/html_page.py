@@ -17,6 +17,7 @@ from sphinx_fxgraph.record.metrics import Measures, by_call, macs_of, macs_text,
 from sphinx_fxgraph.record.model import Body, Node, Record, TensorMeta, join
 from sphinx_fxgraph.render import colors, document, summary
 from sphinx_fxgraph.render import drawing as compose
+from sphinx_fxgraph.render.colors import DARK, LIGHT
 from sphinx_fxgraph.render.node_table import Row, Rows, body_paths, html_table, node_rows, node_table
 from sphinx_fxgraph.render.stage_table import stages
 from sphinx_fxgraph.units import PLAIN, Units, format_shape
@@ -167,30 +168,6 @@ def _shape(meta: TensorMeta) -> tuple[str, str]:
 
 _STATIC = Path(__file__).parents[1] / "static"
 _FIGURE = "fx"
-_PAGE = Template("""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>$title</title>
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<style>
-body { background: #fff; color: #1c2430; font: 15px/1.5 system-ui, sans-serif; margin: 1.5em auto; max-width: 1400px;
-  padding: 0 1em }
-h1 { font-size: 1.3em } table { border-collapse: collapse } td, th { padding: 2px 8px; text-align: start }
-tbody tr:nth-child(odd) { background: #8881 } .fxg-tables a { color: inherit }
-@media (prefers-color-scheme: dark) { body { background: #14181f; color: #e6eaf0 } }
-$style</style></head>
-<body><h1>$title</h1>
-<figure class="fxgraph" id="$figure">
-<div class="fxg-graph" data-figure="$figure" data-model="$title" data-tracer="$tracer" data-verdict="$verdict">
-<div class="fxg-view">$drawing</div>$data$legend</div>
-<p class="fxg-facts">$facts</p></figure>
-<div class="fxg-tables" data-figure="$figure" data-prefix="$figure">
-<details><summary>Stages</summary>
-$stages</details>
-<details class="fxg-node-rows"><summary>Node table ($rows rows)</summary>
-<noscript>$nodes</noscript></details>
-</div>
-<script>$nodes_script</script>
-<script>$script</script></body></html>
-""")
 
 
 def page(job: compose.Job, title: str) -> str:
@@ -210,8 +187,13 @@ def page(job: compose.Job, title: str) -> str:
     found = {name: document.inside_svg(inside, figure=_FIGURE, rows=True) for name, inside in insides.items()}
     groups = node_rows(record)
     near = functools.partial(nearest, prefix=_FIGURE, drawn=ids(drawing), figure=_FIGURE)
-    return _PAGE.substitute(
+    template = Template(Path(__file__).with_name("page.html").read_text(encoding="utf-8"))
+    return template.substitute(
         title=xml(title),
+        paper=LIGHT.paper,
+        ink=LIGHT.ink,
+        dark_paper=DARK.paper,
+        dark_ink=DARK.ink,
         style=(_STATIC / "fxgraph.css").read_text(encoding="utf-8"),
         figure=_FIGURE,
         tracer=xml(record.tracer),

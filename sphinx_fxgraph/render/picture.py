@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _MARKS = ("dead", "failed", *SIGNS)
 """Remarks on an operator that change what its box looks like."""
+_PAGE_HEIGHT = 9 * 96.0
+"""The most that a figure of a given width is high: a page of letter paper, its margins left out."""
 _MOST_SIDES = 6
 """Inputs of a panel whose names are tried on both sides of their lines."""
 _RADIUS, _FRAME_RADIUS = 7.0, 10.0
@@ -68,16 +70,18 @@ class Builder:
             picture: what is drawn.
             title: its name.
             description: a sentence in its place.
-            width: the width that it is shown at, in px of 1/96 inch, if it is not its own.
+            width: the width of the figure in px of 1/96 inch, if it is not the picture's own. The picture fills it, but
+                it is not enlarged, and it is no higher than a page; where it is narrower it stands in the middle.
             legend: whether the colours are explained below it.
         """
         rows = legend_rows(picture, self.shares) if legend else []
         right, bottom = size(picture, self.shares, legend=legend)
-        scale = width / right if width else 1.0
+        scale = min(1.0, width / right, _PAGE_HEIGHT / bottom) if width else 1.0
+        beside = (width / scale - right) / 2 if width else 0.0
         geometry = {
             "xmlns": "http://www.w3.org/2000/svg",
-            "viewBox": f"0 0 {number(right)} {number(bottom)}",
-            "width": right * scale,
+            "viewBox": f"{number(-beside) if beside else 0} 0 {number(right + 2 * beside)} {number(bottom)}",
+            "width": width or right,
             "height": bottom * scale,
             "role": "group",
             "aria-labelledby": f"{self.figure}--title",
@@ -162,7 +166,7 @@ class Builder:
 
     def _panel_content(self, frame: Frame) -> Content:
         yield from self.inside(frame)
-        for x, name, is_right in _input_names(frame):
+        for x, name, is_right in input_names(frame):
             yield Line("fxg-span" if is_right else "fxg-span fxg-right", x + (4 if is_right else -4), 10, ("", name))
 
     def _letters(self, drawn: Drawn) -> Content:
@@ -326,7 +330,7 @@ class Builder:
         return "\n".join(line for line in lines if line)
 
 
-def _input_names(frame: Frame) -> Sequence[tuple[float, str, bool]]:
+def input_names(frame: Frame) -> Sequence[tuple[float, str, bool]]:
     """Return the names of a panel's inputs: where each enters, its text, and whether it stands right of the line.
 
     They stand on the sides where none meets another one or leaves the panel; where there is no room, they are

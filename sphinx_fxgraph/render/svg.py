@@ -108,9 +108,9 @@ class _PrintWriter:
             self.parts.append(f"</{element.name}>")
 
     def _paper(self, picture: Element) -> None:
-        _, _, width, height = str(picture.geometry["viewBox"]).split()
-        size = {"width": width, "height": height}
-        self.parts.append(f"<rect{_shape_attributes('', 'fxg-back')}{_attributes(size)}/>")
+        x, _, width, height = str(picture.geometry["viewBox"]).split()
+        place = {"x": None if x == "0" else x, "width": width, "height": height}
+        self.parts.append(f"<rect{_shape_attributes('', 'fxg-back')}{_attributes(place)}/>")
 
     def _line(self, line: Line, *, shaded: bool) -> None:
         x, parts = line.x, line.parts

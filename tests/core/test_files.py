@@ -57,11 +57,16 @@ def test_pdf_and_png_show_it() -> None:
 
 
 def test_a_figure_for_print_has_the_width_of_a_column() -> None:
-    root = ET.fromstring(export.content(".svg", RECORD, ViewOptions(), "n", width=export.length("3.3in")))
     whole = ET.fromstring(export.content(".svg", RECORD, ViewOptions(), "n"))
-    assert (float(root.attrib["width"]), root.attrib["viewBox"]) == (316.8, whole.attrib["viewBox"])
-    ratio = float(root.attrib["height"]) / float(root.attrib["width"])
-    assert ratio == pytest.approx(float(whole.attrib["height"]) / float(whole.attrib["width"]), abs=0.01)
+    width, height = float(whole.attrib["width"]), float(whole.attrib["height"])
+    small = ET.fromstring(export.content(".svg", RECORD, ViewOptions(), "n", width=width / 2))
+    assert [float(small.attrib[name]) for name in ("width", "height")] == pytest.approx([width / 2, height / 2])
+    assert small.attrib["viewBox"] == whole.attrib["viewBox"]
+    # A wider figure has room beside the picture, and letters of the same size.
+    wide = ET.fromstring(export.content(".svg", RECORD, ViewOptions(), "n", width=export.length("6.8in")))
+    left, top, across, along = map(float, wide.attrib["viewBox"].split())
+    assert [float(wide.attrib[name]) for name in ("width", "height")] == pytest.approx([across, along])
+    assert (top, across, along, left + across / 2) == pytest.approx((0, 652.8, height, width / 2))
     assert [export.length(text) for text in ("25.4mm", "2.54cm", "72pt", "96px")] == pytest.approx([96] * 4)
     for wrong in ("3.3", "wide", "0in", "-1in"):
         with pytest.raises(ValueError, match=r"3\.3in"):

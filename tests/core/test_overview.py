@@ -13,7 +13,9 @@ from sphinx_fxgraph.options import ViewOptions
 from sphinx_fxgraph.record.arguments import Value
 from sphinx_fxgraph.record.model import Body, BodyInput, Node, Record, TensorMeta
 from sphinx_fxgraph.render import document, drawing
-from sphinx_fxgraph.view import levels
+from sphinx_fxgraph.render.picture import input_names
+from sphinx_fxgraph.render.scene import Frame
+from sphinx_fxgraph.view import fonts, labels, levels
 from sphinx_fxgraph.view.level import Box, Level
 
 
@@ -250,6 +252,20 @@ def test_each_kind_of_block_is_drawn_once_and_letters_lead_there_and_back() -> N
     assert page.select_one(f'[id="{back[1:]}"]') is letters[0]
     ids = [part["id"] for part in page.select("[id]")]
     assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize("names", [("x", "skip"), ("hidden_states", "attention_mask"), ("a" * 40, "b" * 40)])
+def test_names_of_a_panels_inputs_stand_free_of_each_other(names: tuple[str, str]) -> None:
+    boxes = []
+    frame = Frame(
+        "", None, 2, 0, 0, 180, 90, 8, (), (), (), (), (), inputs=tuple(zip((60.0, 150.0), names, strict=True))
+    )
+    for x, name, is_right in input_names(frame):
+        width = fonts.mono(name, labels.NAME_SIZE)
+        boxes.append((x, x + width) if is_right else (x - width, x))
+    lefts, rights = zip(*sorted(boxes), strict=True)
+    assert all(left > right for left, right in zip(lefts, (0, *rights), strict=False))
+    assert rights[-1] < 180
 
 
 def test_panels_are_on_paper_too_and_no_leaves_them_out() -> None:

@@ -179,5 +179,5 @@ def test_no_two_folders_import_each_other() -> None:
 
 
 def test_what_is_no_python_is_installed_too() -> None:
-    for name in ("py.typed", "static/fxgraph.css", "static/fxgraph.js"):
+    for name in ("py.typed", "render/page.html", "static/fxgraph.css", "static/fxgraph.js"):
         assert (PACKAGE / name).is_file(), name
