@@ -179,16 +179,19 @@ class Recorder(TorchFunctionMode):
                     self._writer.gives(self._writer.add("placeholder", name, (), {}, stack=()), value)
 
     def returns(self, value: Any) -> None:
-        """The output."""
+        """Add the output, the last node, and mark the nodes whose results attributes of the model have now."""
         with self._dispatch.node():
+            rebound = [
+                (path, self._writer.node_of(tensor), is_registered)
+                for path, tensor, is_registered in self._attributes.rebound()
+                if self._writer.is_known(tensor)
+            ]
             node = self._writer.add("output", "output", (self._writer.nodes(value, deep=True),), {}, stack=())
             node.meta["outputs"] = tensors_in(value)
             node.meta["result"] = "" if isinstance(value, torch.Tensor) else text(self._writer.unread(value))
-            for path, tensor, is_registered in self._attributes.rebound():
-                if self._writer.is_known(tensor):
-                    kept = self._writer.node_of(tensor)
-                    if is_registered or not kept.users:  # an attribute may be set for those who read it, as by a hook
-                        self._mark_state(kept, path)
+            for path, kept, is_registered in rebound:
+                if is_registered or not kept.users:  # an attribute may be set for those who read it, as by a hook
+                    self._mark_state(kept, path)
 
     def _mark_state(self, node: fx.Node, path: str) -> None:
         """Mark a node with the attribute that it is written to, named from the call that it stands in."""
@@ -373,7 +376,9 @@ class Recorder(TorchFunctionMode):
             views: whether its results may be views of its arguments, which it leaves as they are.
         """
         arguments = functools.partial(self._writer.arguments, args if shown is None else shown, kwargs, deep=True)
-        given = None if views else arguments()
+        reachable = self._writer.provenance.is_reachable
+        late = views and all(reachable(tensor) for _, tensor in pytree.tensors((args, kwargs)))
+        given = None if late else arguments()
         if self._most and self.count > self._most:
             raise LimitError
         try:

@@ -166,7 +166,13 @@ def _agreed(run: Trace, traced: Trace) -> Trace:
     verdict = Verdict("same")
     if sized is not None:
         verdict = Verdict("sizes", f"the size of what {name_of(sized)} gives depends on values", *placed(sized))
+    if _macs(run) != _macs(traced):  # torch.fx has computed a part while it traced, and has the result as a constant
+        return replace(run, verdict=verdict)
     return replace(traced, tracer="symbolic", probed=True, verdict=verdict, remarks=remarks(run))
+
+
+def _macs(trace: Trace) -> int:
+    return sum(node.meta.get("macs") or 0 for node in trace.graph.nodes)
 
 
 def _reads_buffers(model: nn.Module, traced: Trace) -> bool:

@@ -309,29 +309,42 @@ class _Replay(Probe):
         at: Any = source
         while isinstance(at, fx.Node) and at is not base and at.target in (operator.getitem, getattr):
             at = at.args[0]
-        if at is base:
-            return None
+        return None if at is base else self._part(recorded, base)
+
+    def _part(self, recorded: fx.Node, base: fx.Node) -> fx.Node:
+        """Return the node of the traced graph that takes a part out of a result, as one of the recording does."""
         if recorded not in self._joined:
             with self._traced.graph.inserting_after(base):
                 taken = self._traced.graph.call_function(recorded.target, (base, *recorded.args[1:]))  # type: ignore[arg-type]
             replayed = {key: value for key, value in recorded.meta.items() if key not in ("where", "source", "marks")}
             taken.meta.update(base.meta | replayed, stack=base.meta["stack"], inplace=False, marks=())
             self._joined[recorded] = taken
+            self._places[taken] = self._places.get(base, 0)
         return self._joined[recorded]
 
     def _traced_node(self, recorded: fx.Node, user: fx.Node) -> fx.Node | None:
-        """Return the node of the traced graph for one of the recording."""
+        """Return the node of the traced graph for one of the recording; None where there is none."""
         if recorded in self._by and recorded.target is not after_writes:
             return self._by[recorded]
         if recorded.target is not after_writes:
             return None
         if recorded not in self._joined:
-            found = [self._traced_node(each, user) for each in recorded.all_input_nodes]
+            found = [self._joined_source(each, user) for each in recorded.all_input_nodes]
             sources = dict.fromkeys(each for each in found if each is not None)
             if None in found:
                 return None
             self._joined[recorded] = self._join(list(sources), recorded, user)
         return self._joined[recorded]
+
+    def _joined_source(self, recorded: fx.Node, user: fx.Node) -> fx.Node | None:
+        """Return the node of the traced graph for one that writes are joined with, which may be a part of a result."""
+        if not recorded.meta.get("takes") or recorded in self._by:
+            return self._traced_node(recorded, user)
+        base = self._joined_source(recorded.args[0], user)  # type: ignore[arg-type]  # it is a node
+        if base is None:
+            return None
+        same = (each for each in base.users if (each.target, each.args[1:]) == (recorded.target, recorded.args[1:]))
+        return next(same, None) or self._part(recorded, base)
 
     def _join(self, sources: Sequence[fx.Node], recorded: fx.Node, user: fx.Node) -> fx.Node:
         """Add the node of a tensor after writes, in the innermost call that holds the writers and the user."""

@@ -36,17 +36,17 @@ def link(run: Trace, again: Callable[[Change], Trace]) -> bool:
         again: runs the model again with other values.
 
     Returns:
-        Whether the other runs took the same way to the end, so that no use of the numbers is unknown.
+        Whether another run took the same way to the end, so that no use of the numbers is unknown.
     """
     reads = numeric_reads(run.graph)
     if not reads:
         return True
     alone = reads if len(reads) <= _MOST_READS else []
-    complete = True
+    complete = False
     found: dict[_Place, dict[fx.Node, None]] = {}
     for change in (_more, _less):
         differences = _Differences(run, again(lambda _, value, change=change: change(value)))  # type: ignore[misc]
-        complete = complete and differences.complete
+        complete = complete or differences.complete
         if not differences.places:
             continue
         for place in differences.places:
@@ -142,7 +142,7 @@ class _Differences:
         self.places: dict[_Place, None] = {}
         self.complete = other.error is None
         self._same: dict[fx.Node, fx.Node] = {}
-        for one, two in zip(run.graph.nodes, other.graph.nodes, strict=False):
+        for one, two in zip(_steps(run), _steps(other), strict=False):
             if (one.op, one.target) != (two.op, two.target) and str(one.target) != str(two.target):
                 self.complete = False
                 break
@@ -153,12 +153,13 @@ class _Differences:
                 self._note_constant(one)
             if (
                 one.op != "output"
+                and "failed" not in two.meta.get("marks", ())
                 and _shapes(one) != _shapes(two)
                 and SIZE_FROM_VALUES not in one.meta.get("marks", ())
             ):
                 one.meta["marks"] = (*one.meta.get("marks", ()), SIZE_FROM_VALUES)
         else:
-            self.complete = self.complete and len(run.graph.nodes) == len(other.graph.nodes)
+            self.complete = self.complete and len(_steps(run)) == len(_steps(other))
         for first, second in zip(run.calls, other.calls, strict=False):
             if first.stack != second.stack:
                 break
@@ -183,6 +184,11 @@ class _Differences:
         for key, item in parts.items():
             if key in others:
                 self._compare(owner, name, (*path, key), item, others[key])
+
+
+def _steps(run: Trace) -> list[fx.Node]:
+    """Return the nodes of a run in order, but those that take a part out of a result: they are made when it is used."""
+    return [node for node in run.graph.nodes if not node.meta.get("takes")]
 
 
 def _parts(value: Any) -> Mapping[Any, Any] | None:
