@@ -19,6 +19,7 @@ from sphinx_fxgraph.options import ViewOptions
 from sphinx_fxgraph.record.model import Record, join
 from sphinx_fxgraph.view import labels
 from sphinx_fxgraph.view.estimate import MOST_CENTRED, PANEL_TITLE
+from sphinx_fxgraph.view.expansion import WIDTH
 from sphinx_fxgraph.view.labels import STACK, Label
 from sphinx_fxgraph.view.level import BOUNDARY, Box, Level, connect
 from sphinx_fxgraph.view.levels import overview
@@ -31,6 +32,8 @@ _MARGIN = Pads(8, 8, 8, 8)
 _PADS = {"TB": Pads(12, 12, _TITLE, 2), "LR": Pads(_TITLE, 10, 6, 6)}
 _SECOND_LINE = 12.0
 """More height for the title of a run."""
+_NARROWEST, _STEP = 300.0, 30.0
+"""Width by estimate below which no default view is tried again, and the least by which the next one is less."""
 _ROUND_TITLE = 8.0
 """From a frame's title to its neighbours."""
 
@@ -117,20 +120,51 @@ class Composer:
     def __init__(
         self, record: Record, look: ViewOptions, layouts: Mapping[str, Coordinates], *, inside: bool, paper: bool
     ) -> None:
+        self.record, self.look, self.paper, self.with_insides = record, look, paper, inside
         self.layouts = layouts
         self.flip = look.direction == "LR"
         self.pads = _PADS[look.direction]
-        self.view = overview(record, look, paper=paper)
-        self.root = connect(self.view.root)
-        self.closed = self.view.closed_levels() if inside else {}
+        self.widest, self.is_chosen = WIDTH, False
+        self._choose()
         self.dots: dict[str, str] = {}
         self.asked: dict[str, tuple[Level, Sequence[Extent], Sequence[Point]]] = {}
         """What is laid out, by the digest of its DOT."""
         self.placed: dict[Level, Placed] = {}
         self._labels: dict[Box, Label] = {}
 
+    def _choose(self) -> None:
+        """Choose what is shown within the width."""
+        self.view = overview(self.record, self.look, paper=self.paper, widest=self.widest)
+        self.root = connect(self.view.root)
+        self.closed = self.view.closed_levels() if self.with_insides else {}
+
     def advance(self) -> dict[str, str]:
-        """Place every level that has a layout; the DOT of those that lack one, as far as their insides are placed."""
+        """Place every level that has a layout; the DOT of those that lack one, as far as their insides are placed.
+
+        A default view that the engine made wider than its limit is chosen again, within less; the first one stays if
+        none is narrow enough.
+        """
+        missing = self._advance()
+        while not missing and not self.is_chosen:
+            over = self._excess()
+            if over > 0 and self.widest > _NARROWEST:
+                self.widest -= max(over, _STEP)
+                self._choose()
+            else:
+                self.is_chosen = True
+                if over > 0 and self.widest < WIDTH:
+                    self.widest = WIDTH
+                    self._choose()
+            missing = self._advance()
+        return missing
+
+    def _excess(self) -> float:
+        """Return by how much the picture is wider than a default view may be; 0 where options ask for more."""
+        if self.flip or self.paper or self.look.panels == "yes" or self.look.depth is not None or self.look.open:
+            return 0.0
+        return self.scene().width - WIDTH
+
+    def _advance(self) -> dict[str, str]:
         missing: dict[str, str] = {}
         seen: set[Level] = set()
         panels = [panel.box.inner for panel in self.view.panels if panel.box.inner]
@@ -220,7 +254,7 @@ class Composer:
     def _with_panels(self, picture: Frame) -> Frame:
         """Put the panels into columns right of the picture."""
         below = self.view.panels[0].below
-        left = _MARGIN.before if below else picture.width + GAP
+        left = _MARGIN.before if below else picture.width + GAP - _MARGIN.after - 2
         start = picture.height + GAP if below else _MARGIN.start
         width, height = picture.width, picture.height
         found: list[Frame] = []

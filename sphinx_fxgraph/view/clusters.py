@@ -207,15 +207,22 @@ _FEWEST_WITH_MACS = 20
 """... and so is a smaller one with matrix products: attention is what a reader looks for."""
 _SMALL = 4
 """Calls with fewer operators belong to their neighbour."""
+_FEWEST_IF_WIDE = 3
+"""Operators of a call that becomes one box where the picture would be too wide otherwise."""
 
 
-def group_functions(shown: Shown) -> Shown:
-    """Return the simplified graph with each call of a helper function as one node."""
+def group_functions(shown: Shown, *, short: bool = False) -> Shown:
+    """Return the simplified graph with each call of a helper function as one node.
+
+    Args:
+        shown: the simplified graph.
+        short: whether calls of few operators become one node too.
+    """
     bodies, chips = dict(shown.record.bodies), dict(shown.chips)
     known: dict[Hashable, str] = {}
     for name in list(bodies):
         body = bodies[name]
-        calls = [call for call in _calls(body) if len(call) < len(body.nodes) - _ends(body)]
+        calls = [call for call in _calls(body, short=short) if len(call) < len(body.nodes) - _ends(body)]
         if not calls:
             continue
         record = structs.replace(shown.record, bodies=bodies)
@@ -269,7 +276,7 @@ def _function(node: Node) -> str:
     return "" if function in ("forward", "__call__", "<module>") else function
 
 
-def _calls(body: Body) -> Iterator[list[Node]]:
+def _calls(body: Body, *, short: bool) -> Iterator[list[Node]]:
     """Yield the operators of each call of a helper function, and of those that it calls in turn."""
     for is_helper, found in itertools.groupby(body.nodes, key=lambda node: bool(_function(node))):
         if not is_helper:
@@ -277,7 +284,8 @@ def _calls(body: Body) -> Iterator[list[Node]]:
         parts = _merged([list(part) for _, part in itertools.groupby(found, key=_function)])
         for part in parts:
             has_macs = any(node.macs for node in part)
-            if len(part) >= (_FEWEST_WITH_MACS if has_macs else FEWEST):
+            fewest = _FEWEST_IF_WIDE if short else _FEWEST_WITH_MACS if has_macs else FEWEST
+            if len(part) >= fewest:
                 yield part
 
 

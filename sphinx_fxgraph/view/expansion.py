@@ -50,9 +50,17 @@ class Call:
     """What it has in common with those that are opened together with it."""
 
 
-def fits(size: Size, tallest: float = HEIGHT) -> bool:
-    """Return whether a picture of this size is within the limits of the default view."""
-    return size.width <= WIDTH * _SPARE_WIDTH and size.height <= tallest * _SPARE and size.elements <= ELEMENTS * _SPARE
+def fits(size: Size, tallest: float = HEIGHT, widest: float = WIDTH) -> bool:
+    """Return whether a picture is within the limits of the default view.
+
+    Args:
+        size: the estimated size.
+        tallest: height that it may have.
+        widest: width that it may have.
+    """
+    return (
+        size.width <= widest * _SPARE_WIDTH and size.height <= tallest * _SPARE and size.elements <= ELEMENTS * _SPARE
+    )
 
 
 def calls(shown: Shown, outer: Call) -> Iterator[Call]:
@@ -101,6 +109,7 @@ class Trials:
         opened: the calls that are open in any case.
         weight: returns how many operators run in a body.
         closed: kinds of blocks (see `panels.key`) that stay closed, since they have panels.
+        widest: width that the picture may have.
     """
 
     def __init__(
@@ -111,7 +120,9 @@ class Trials:
         weight: Callable[[str], int],
         *,
         closed: Collection[Hashable] = (),
+        widest: float = WIDTH,
     ) -> None:
+        self.widest = widest
         self.shown, self.measure, self.weight, self.closed = shown, measure, weight, closed
         self.opened = frozenset(opened)
         self.examples: set[Key] = set()
@@ -205,7 +216,7 @@ class Trials:
             return False
         self.left -= 1
         trial = self.opened | keys
-        if fits(self.measure(trial), tallest):
+        if fits(self.measure(trial), tallest, self.widest):
             self.opened = trial
             return True
         return False

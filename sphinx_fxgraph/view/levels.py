@@ -90,7 +90,7 @@ def _closed(level: Level) -> Iterator[str]:
             yield box.node.body
 
 
-def overview(record: Record, look: ViewOptions, *, paper: bool = False) -> Overview:
+def overview(record: Record, look: ViewOptions, *, paper: bool = False, widest: float = expansion.WIDTH) -> Overview:
     """Choose what the default view of a model shows.
 
     The blocks of a stage are folded; where even that is too high, blocks of one class are, whatever their sizes.
@@ -99,18 +99,20 @@ def overview(record: Record, look: ViewOptions, *, paper: bool = False) -> Overv
         record: the model.
         look: how it is shown.
         paper: whether the picture is for paper.
+        widest: width that the overview may have by estimate.
     """
     folded = _folded(record, look)
     if look.depth is not None:
         shown = _finished(folded, look, None)
         return Overview(shown, _Builder(shown).root(expansion.asked(shown, look)))
     estimator = Estimator(turned=look.direction == "LR")
-    pictures: dict[bool | None, _Picture] = {}
-    for across_sizes, tallest in _STAGES[look.fold]:
-        if across_sizes not in pictures:
-            pictures[across_sizes] = _Picture(folded, look, estimator, across_sizes)
-        picture = pictures[across_sizes]
-        if expansion.fits(picture.closed, tallest):
+    pictures: dict[tuple[bool | None, bool], _Picture] = {}
+    for across_sizes, short, tallest in _STAGES[look.fold]:
+        if (across_sizes, short) not in pictures:
+            graph = _folded(record, look, short=True) if short else folded
+            pictures[across_sizes, short] = _Picture(graph, look, estimator, across_sizes, widest, short=short)
+        picture = pictures[across_sizes, short]
+        if expansion.fits(picture.closed, tallest, widest):
             break
     wanted = look.panels != "no" and look.direction == "TB" and not _is_difference(record)
     with_panels = picture.with_panels(wide=paper or look.panels == "yes") if wanted else None
@@ -122,24 +124,36 @@ def _is_difference(record: Record) -> bool:
     return any({*SIGNS} & {*node.marks} for body in record.bodies.values() for node in body.nodes)
 
 
-_STAGES: dict[str, tuple[tuple[bool | None, float], ...]] = {
+_STAGES: dict[str, tuple[tuple[bool | None, bool, float], ...]] = {
     "auto": (
-        (False, expansion.HEIGHT),
-        (True, expansion.HEIGHT),
-        (False, expansion.TALLEST),
-        (True, expansion.TALLEST),
+        (False, False, expansion.HEIGHT),
+        (True, False, expansion.HEIGHT),
+        (False, False, expansion.TALLEST),
+        (True, False, expansion.TALLEST),
+        (True, True, expansion.TALLEST),
     ),
-    "loose": ((True, expansion.TALLEST),),
-    "off": ((None, expansion.TALLEST),),
+    "loose": ((True, False, expansion.TALLEST),),
+    "off": ((None, False, expansion.TALLEST),),
 }
-"""By the option ``fold``: how the blocks of stages are folded (see `_finished`), up to which height of the picture."""
+"""By the option ``fold``: how the blocks of stages are folded (see `_finished`), whether short calls of functions are
+one box, and up to which height of the picture."""
 
 
 class _Picture:
     """One way to simplify a model, and how large pictures of it are."""
 
-    def __init__(self, folded: Shown, look: ViewOptions, estimator: Estimator, across_sizes: bool | None) -> None:
-        self.shown = _finished(folded, look, across_sizes)
+    def __init__(
+        self,
+        folded: Shown,
+        look: ViewOptions,
+        estimator: Estimator,
+        across_sizes: bool | None,
+        widest: float,
+        *,
+        short: bool,
+    ) -> None:
+        self.widest = widest
+        self.shown = _finished(folded, look, across_sizes, pairs=short)
         self.builder = _Builder(self.shown)
         self.estimator = estimator
         self.asked = expansion.asked(self.shown, look)
@@ -147,7 +161,7 @@ class _Picture:
 
     def without_panels(self) -> Overview:
         """Return the overview with as much open as fits."""
-        trials = Trials(self.shown, self.size, self.asked, self.builder.body_weight)
+        trials = Trials(self.shown, self.size, self.asked, self.builder.body_weight, widest=self.widest)
         trials.run()
         return Overview(self.shown, self.builder.root(trials.opened, trials.examples))
 
@@ -160,14 +174,17 @@ class _Picture:
         candidates = panels.kinds(self.shown)
         if not candidates:
             return None
-        trials = Trials(self.shown, self.size, self.asked, self.builder.body_weight, closed=candidates)
+        trials = Trials(
+            self.shown, self.size, self.asked, self.builder.body_weight, closed=candidates, widest=self.widest
+        )
         trials.run()
         root = self.builder.root(trials.opened, trials.examples)
         opened = {panels.key(self.shown, box.node) for box in _opened_boxes(root)}
         candidates = {name: kind for name, kind in candidates.items() if name not in opened}
         bodies = map(panels.representative, candidates.values())
         levels = {name: self.builder.inside(name) for name in bodies}
-        limits = panels.PAPER if wide else panels.PAGE
+        width, height = panels.PAPER if wide else panels.PAGE
+        limits = width - (expansion.WIDTH - self.widest), height
         chosen = panels.choose(candidates, levels, self.estimator.picture(root), self.estimator, limits)
         return Overview(self.shown, root, chosen) if chosen else None
 
@@ -176,27 +193,37 @@ class _Picture:
         return self.estimator.picture(self.builder.root(opened))
 
 
-def _folded(record: Record, look: ViewOptions) -> Shown:
-    """Return the record without what leads to no result, its runs of equal siblings folded."""
+def _folded(record: Record, look: ViewOptions, *, short: bool = False) -> Shown:
+    """Return the record without what leads to no result, its runs of equal siblings folded.
+
+    Args:
+        record: the model.
+        look: how it is shown.
+        short: whether short calls of helper functions are one node.
+    """
     shown = simplify.prune(Shown(record, layout=look.layout), look.nontensor)
     shown = simplify.simplify(shown, look.nontensor)
     if look.fold == "off":
         return shown
     if look.depth is None:
-        shown = clusters.group_functions(shown)
+        shown = clusters.group_functions(shown, short=short)
+        shown = repeats.fold_parallel(shown, calls=False)
     return repeats.fold(shown, loose=look.fold == "loose")
 
 
-def _finished(shown: Shown, look: ViewOptions, across_sizes: bool | None) -> Shown:
+def _finished(shown: Shown, look: ViewOptions, across_sizes: bool | None, *, pairs: bool = False) -> Shown:
     """Return the graph with stages, rows and, of bodies that are still too large, clusters.
 
     Args:
         shown: the graph, its runs folded.
         look: how it is shown.
         across_sizes: whether blocks that follow each other are folded though their sizes differ; None folds no stage.
+        pairs: whether two alike siblings side by side are folded too.
     """
     if across_sizes is not None:
         shown = repeats.fold_stages(shown, across_sizes=across_sizes)
+    if across_sizes:
+        shown = repeats.fold_parallel(shown, calls=True, pairs=pairs)
     if look.rows == "auto":
         shown = clusters.join_rows(shown)
     return clusters.cluster(shown)

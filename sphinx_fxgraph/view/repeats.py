@@ -16,13 +16,15 @@ from msgspec import structs
 
 from sphinx_fxgraph.record.arguments import Argument, Name, Value, format_call, map_argument
 from sphinx_fxgraph.record.model import Body, Dim, Node, Record, TensorMeta
-from sphinx_fxgraph.view.clusters import Likeness, group, rewired, uses
+from sphinx_fxgraph.view.clusters import Likeness, Uses, group, rewired, uses
 from sphinx_fxgraph.view.labels import WRAPPERS, last_name
 from sphinx_fxgraph.view.simplify import Run, Shown, Stage
 
 FEWEST = 3
 """Shorter runs are not folded."""
 LONGEST_PERIOD = 64
+LONGEST_PARALLEL = 4
+"""Nodes of each of several siblings that stand side by side."""
 _SELECTS = ("getitem", "select", "narrow")
 """Operators that pick a step of a sequence: in a loop over time their index counts up."""
 
@@ -178,6 +180,96 @@ class _Folder:
         return all(
             at <= user < end or self.nodes[user].op == "output" for users in self.users[at:last] for user in users
         )
+
+
+def fold_parallel(shown: Shown, *, calls: bool, pairs: bool = False) -> Shown:
+    """Return the simplified graph with alike siblings that stand side by side as one node.
+
+    They take from one node, each perhaps another of its results, and go to one node; their sizes may differ.
+
+    Args:
+        shown: the simplified graph.
+        calls: whether siblings that hold calls are folded; if not, only operators that select one of several results
+            are.
+        pairs: whether two siblings are folded too.
+    """
+    fewest = 2 if pairs else FEWEST
+    bodies, runs = dict(shown.record.bodies), dict(shown.runs)
+    for name, body in shown.record.bodies.items():
+        record = structs.replace(shown.record, bodies=bodies)
+        used = uses(body)
+        nodes: list[Node] = []
+        renamed: dict[Value, Value] = {}
+        at = 0
+        while at < len(body.nodes):
+            members = _parallel(body, used, at, calls=calls, fewest=fewest)
+            if len(members) < fewest or any((name, node.name) in runs for member in members for node in member):
+                nodes.append(body.nodes[at])
+                at += 1
+                continue
+            inside = f"{name}/{members[0][0].name}+{len(members[0])}"
+            made, node, values = group(record, body, inside, members, used)
+            if len(members[0]) == 1:
+                node = members[0][0]
+            else:
+                bodies[inside] = made
+            results = [
+                tuple(
+                    meta
+                    for value in dict.fromkeys(value for _, value in used[member[-1].name])
+                    for meta in record.metas(body, value)
+                )
+                for member in members
+            ]
+            names = tuple(each.name for member in members for each in member)
+            runs[name, node.name] = Run(len(members), members[-1][0].name, _weights(members), _spread(results), names)
+            renamed |= values
+            nodes.append(node)
+            at += len(names)
+        if renamed:
+            bodies[name] = rewired(body, nodes, renamed)
+    return dataclasses.replace(shown, record=structs.replace(shown.record, bodies=bodies), runs=runs)
+
+
+def _parallel(body: Body, used: Uses, at: int, *, calls: bool, fewest: int) -> list[tuple[Node, ...]]:
+    """Return the siblings from a place on that `fold_parallel` folds, with the shortest period that has enough."""
+    nodes = body.nodes
+    for period in range(1, LONGEST_PARALLEL + 1 if calls else 2):
+        first = nodes[at : at + period]
+        source, target = _ends(first, used)
+        holds_call = any(node.body for node in first)
+        if source is None or target is None or not (holds_call if calls else first[0].kind in _SELECTS):
+            continue
+        members = [first]
+        while True:
+            start = at + len(members) * period
+            member = nodes[start : start + period]
+            if [_class(node) for node in member] != [_class(node) for node in first]:
+                break
+            if _ends(member, used) != (source, target):
+                break
+            members.append(member)
+        if len(members) >= fewest:
+            return members
+    return []
+
+
+def _ends(member: Sequence[Node], used: Uses) -> tuple[str | None, str | None]:
+    """Return the one node that a sibling takes from, and the one that takes from it; None for several.
+
+    A sibling may take from no node.
+    """
+    own = {node.name for node in member}
+    sources = {value.node for node in member for value in node.inputs} - own
+    targets = {user for node in member for user, _ in used.get(node.name, ())} - own
+    inner = {user for node in member[:-1] for user, _ in used.get(node.name, ())}
+    source = next(iter(sources), "") if len(sources) < 2 else None
+    target = targets.pop() if len(targets) == 1 and inner <= own else None
+    return source, target or None
+
+
+def _class(node: Node) -> Hashable:
+    return node.op, node.kind, node.type
 
 
 def _spread(results: Sequence[tuple[TensorMeta, ...]]) -> tuple[TensorMeta, ...]:

@@ -336,3 +336,28 @@ def test_many_results_of_one_closed_module_leave_a_frame_together() -> None:
     (box,) = (box for box in boxes(level) if box.inner)
     assert box.inner is not None
     assert (box.inner.outputs, box.inner.outs) == (1, (0, 0, 0))
+
+
+def test_selections_of_one_result_are_one_box() -> None:
+    parts = [op(f"part{k}", "getitem", "split", op="call_function", outputs=tensor(1, k + 1, 4)) for k in range(5)]
+    split = op("split", "split", "x", op="call_function", outputs=tensor(1, 1, 4) * 5)
+    record = model(split, *parts, op("cat", "cat", *(part.name for part in parts), op="call_function"))
+    folded = next(box for box in root(record).boxes if box.node.kind == "getitem")
+    assert folded.run
+    assert folded.run.count == 5
+    assert folded.names == tuple(part.name for part in parts)
+    assert folded.tensors[0].shape == (1, "1…5", 4)
+
+
+def test_a_default_view_that_would_be_too_wide_opens_less() -> None:
+    wide = [op(f"branch{k}", "Conv2d", "") for k in range(6)]
+    join = op("cat", "cat", *(each.name for each in wide), op="call_function")
+    record = model(
+        module("stem", "Wide", "x", kind="Wide"),
+        module("head", "Block", "stem"),
+        Wide=body("Wide", *wide, join),
+        Block=BLOCK,
+    )
+    picture = svg(record).svg
+    assert picture
+    assert float(str(picture["width"])) <= 760
