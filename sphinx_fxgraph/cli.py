@@ -18,7 +18,8 @@ import sphinx_fxgraph
 from sphinx_fxgraph.cache import store
 from sphinx_fxgraph.errors import SpecError
 from sphinx_fxgraph.layout.graphviz import EngineFailedError, EngineMissingError
-from sphinx_fxgraph.options import CaptureOptions, Patterns, ViewOptions, declared
+from sphinx_fxgraph.option_types import Patterns
+from sphinx_fxgraph.options import CaptureOptions, ViewOptions, declared
 from sphinx_fxgraph.record.diff import compare
 from sphinx_fxgraph.record.header import Failure
 from sphinx_fxgraph.record.metrics import macs_text

@@ -17,7 +17,7 @@ from sphinx.transforms import SphinxTransform
 
 from sphinx_fxgraph.errors import SpecError
 from sphinx_fxgraph.options import FigureOptions, ViewOptions, read_options
-from sphinx_fxgraph.sphinxext import graph
+from sphinx_fxgraph.sphinxext import graph, sphinx_private
 from sphinx_fxgraph.sphinxext.config import Config
 from sphinx_fxgraph.sphinxext.domain import ModelUse, fx_domain
 from sphinx_fxgraph.sphinxext.graph import CAPTURE, VIEW, build_figure, defaults, set_new_id, spec_of
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 _OTHERS = "fxgraph_others"
-"""Names the objects on the page that are known to be no models, in `env.temp_data`."""
+"""Names the objects on the page that are known to be no models, in the data of the page."""
 _NO_MODELS = ("None", "Tensor", "bool", "float", "int", "str")
 """What a function returns that builds no model, in an annotation."""
 
@@ -42,7 +42,7 @@ class AppendGraphs(SphinxTransform):
     def apply(self, **kwargs: Any) -> None:  # noqa: ARG002 - as docutils calls it
         """Look at each description of the page."""
         patterns = Config.of(self.config).autodoc
-        others: set[str] = self.env.temp_data.get(_OTHERS) or set()
+        others: set[str] = sphinx_private.page_data(self.env).get(_OTHERS) or set()
         for described in list(self.document.findall(addnodes.desc)) if patterns else ():
             if described.get("domain") != "py" or described["objtype"] not in ("class", "function"):
                 continue
@@ -107,8 +107,9 @@ def _has_graph(described: addnodes.desc) -> bool:
 def note_others(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:  # noqa: ARG001 - an event handler
     """Note the objects of which autodoc knows that they are no models."""
     if app.config.fxgraph_autodoc and what in ("class", "exception", "function") and not _may_be_model(obj):
-        others: set[str] = app.env.temp_data.get(_OTHERS) or set()
-        app.env.temp_data[_OTHERS] = {*others, name}
+        noted = sphinx_private.page_data(app.env)
+        others: set[str] = noted.get(_OTHERS) or set()
+        noted[_OTHERS] = {*others, name}
 
 
 def _may_be_model(obj: object) -> bool:

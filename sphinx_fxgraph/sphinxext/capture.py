@@ -23,7 +23,7 @@ import sphinx_fxgraph
 from sphinx_fxgraph.cache.fingerprints import SourceFinder
 from sphinx_fxgraph.cache.store import Store
 from sphinx_fxgraph.spec.spec import GraphSpec
-from sphinx_fxgraph.sphinxext import graph, messages, outdated
+from sphinx_fxgraph.sphinxext import graph, messages, outdated, sphinx_private
 from sphinx_fxgraph.sphinxext.config import Config
 from sphinx_fxgraph.sphinxext.domain import ModelUse, fx_domain
 from sphinx_fxgraph.sphinxext.messages import warn
@@ -44,7 +44,9 @@ logger = logging.getLogger(__name__)
 
 
 def begin(app: Sphinx) -> None:
-    """The builder is known: get ready for it."""
+    """Read the settings and open the cache for the builder; warn of names that this Sphinx lacks."""
+    for sentence in sphinx_private.missing(app):
+        warn(sentence, "sphinx")
     config = Config.of(app.config)
     folder = Path(app.confdir, config.cache_dir) if config.cache_dir else Path(app.doctreedir, "fxgraph")
     drawings = Path(app.doctreedir, "fxgraph") if config.commit == "records" else None

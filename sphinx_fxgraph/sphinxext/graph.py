@@ -18,7 +18,7 @@ from sphinx_fxgraph.record.header import Failure, Stage
 from sphinx_fxgraph.record.metrics import macs_of
 from sphinx_fxgraph.spec.parser import parse_inputs
 from sphinx_fxgraph.spec.spec import GraphSpec, names_set
-from sphinx_fxgraph.sphinxext import messages
+from sphinx_fxgraph.sphinxext import messages, sphinx_private
 from sphinx_fxgraph.sphinxext.config import Config
 from sphinx_fxgraph.sphinxext.domain import ModelUse, fx_domain
 from sphinx_fxgraph.sphinxext.messages import warn
@@ -158,8 +158,7 @@ class FxgraphDirective(SphinxDirective):
     def _documented(self) -> str:
         """The object in whose description the directive stands; for a member of a class that class."""
         module = self.env.ref_context.get("py:module")
-        described = self.env.temp_data.get("object") or ""
-        name = self.env.ref_context.get("py:class") or (described if isinstance(described, str) else described[0])
+        name = self.env.ref_context.get("py:class") or sphinx_private.described_object(self.env)
         if not name:
             raise SpecError(
                 "which model? Outside of a docstring the directive needs an argument; "

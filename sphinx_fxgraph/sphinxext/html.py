@@ -21,6 +21,7 @@ from sphinx_fxgraph.render import drawing as compose
 from sphinx_fxgraph.render.colors import Shares, scale
 from sphinx_fxgraph.render.html_page import node_data
 from sphinx_fxgraph.render.node_table import node_table
+from sphinx_fxgraph.sphinxext import sphinx_private
 from sphinx_fxgraph.sphinxext.assets import write
 from sphinx_fxgraph.sphinxext.domain import fx_domain
 from sphinx_fxgraph.sphinxext.nodes import fxgraph, fxgraph_facts, fxgraph_nodes, fxgraph_rows, fxgraph_tables
@@ -84,7 +85,7 @@ class PageData:
         """
         if self._builder.name == "epub" or self._takes(rows * _ROW):
             return ""
-        place = f"{self._builder.current_docname}#{self._prefix}"
+        place = f"{sphinx_private.written_page(self._builder)}#{self._prefix}"
         return self._address(self._name(place, "html"))
 
     def write_table(self, address: str, content: str, title: str) -> None:
@@ -96,7 +97,7 @@ class PageData:
             title: of the page.
         """
         builder = self._builder
-        base = "../../" + builder.get_target_uri(builder.current_docname)
+        base = "../../" + builder.get_target_uri(sphinx_private.written_page(builder))
         style = self._address("../fxgraph.css")
         content = _PAGE.format(base=quote(base), style=style, title=xml(title), content=content)
         write(Path(builder.outdir, "_static", "fxgraph", unquote(posixpath.basename(address))), content)
@@ -123,7 +124,7 @@ class PageData:
         return f"{file_stem(self._prefix)}-{digest}.{suffix}"
 
     def _address(self, name: str) -> str:
-        folder = posixpath.join(self._builder.imgpath, "..", "_static", "fxgraph")
+        folder = posixpath.join(sphinx_private.image_path(self._builder), "..", "_static", "fxgraph")
         return posixpath.normpath(posixpath.join(folder, quote(name)))
 
 
@@ -232,8 +233,8 @@ def visit_fxgraph(writer: HTML5Translator, node: fxgraph) -> None:
     beside = f'<p class="fxg-remark">{xml(remark)}</p>\n' if remark else ""
     if builder.name == "epub":  # its manifest cannot declare inline SVG
         name = f"fxgraph-{unique_file_stem(node['figure'])}.svg"
-        write(Path(builder.outdir, builder.imagedir, name), print_svg(run, node))
-        source = posixpath.join(builder.imgpath, quote(name))
+        write(Path(builder.outdir, sphinx_private.image_folder(builder), name), print_svg(run, node))
+        source = posixpath.join(sphinx_private.image_path(builder), quote(name))
         writer.body.append(f'<img class="fxg-svg" src="{source}" alt="{xml(description)}" />\n{beside}')
         raise nodes.SkipNode
     picture = compose.scene(job)

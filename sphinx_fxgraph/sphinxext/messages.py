@@ -19,7 +19,7 @@ _MOST_CHARACTERS = 2000
 
 SUBTYPES = (
     *("import", "build", "input", "trace", "probe", "limit", "mock"),
-    *("verdict", "expect", "layout", "cache", "option"),
+    *("verdict", "expect", "layout", "cache", "option", "sphinx"),
 )
 """The stages of a failed capture, and what else can be wrong."""
 

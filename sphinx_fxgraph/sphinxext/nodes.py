@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from docutils import nodes
 from sphinx import addnodes
 
+from sphinx_fxgraph.sphinxext import sphinx_private
+
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
@@ -81,15 +83,11 @@ _WRITERS: dict[type[nodes.Element], tuple[str, str]] = {
 
 
 def add_to_builder(app: Sphinx) -> None:
-    """Register the nodes for the builder by its name, if any other extension has done so.
-
-    Sphinx takes the handlers of a builder's format only if no extension has handlers for the builder's name
-    (`SphinxComponentRegistry.create_translator`).
-    """
-    known = getattr(app.registry, "translation_handlers", {})
-    if app.builder.format == "html" and app.builder.name in known:
+    """Register the nodes for the builder by its name too, if any other extension has done so."""
+    known = sphinx_private.handlers_of_builder(app)
+    if app.builder.format == "html" and known is not None:
         for node, (visit, depart) in _WRITERS.items():
-            known[app.builder.name].setdefault(node.__name__, (lazy(visit), lazy(depart) if depart else None))
+            known.setdefault(node.__name__, (lazy(visit), lazy(depart) if depart else None))
 
 
 def setup(app: Sphinx) -> None:

@@ -13,7 +13,7 @@ from sphinx_fxgraph.escape import anchor
 from sphinx_fxgraph.options import COLUMNS
 from sphinx_fxgraph.record.model import Record, join
 from sphinx_fxgraph.render import stage_table, summary
-from sphinx_fxgraph.sphinxext import messages, static_image, tables
+from sphinx_fxgraph.sphinxext import messages, sphinx_private, static_image, tables
 from sphinx_fxgraph.sphinxext.domain import fx_domain
 from sphinx_fxgraph.sphinxext.nodes import fxgraph, fxgraph_facts, fxgraph_rows, fxgraph_tables
 from sphinx_fxgraph.sphinxext.state import Run, look_of
@@ -93,7 +93,7 @@ def _fill_figure(env: BuildEnvironment, place: fxgraph) -> None:
         described = nodes.paragraph(text, text, classes=["fxg-description"])
         figure.parent.insert(figure.parent.index(figure), described)
     facts = kind_of_line("", told, classes=["fxg-facts"])
-    if drawn and _is_html(run) and getattr(run.builder, "download_support", False):
+    if drawn and _is_html(run) and sphinx_private.has_downloads(run.builder):
         dot = run.dot_name(place["spec"])
         for kind in ("dot", "json"):
             name = f"{dot.removesuffix('.dot')}.{kind}"

@@ -12,6 +12,7 @@ from sphinx_fxgraph.cache.store import Store
 from sphinx_fxgraph.escape import file_stem
 from sphinx_fxgraph.options import ViewOptions
 from sphinx_fxgraph.record.header import Failure
+from sphinx_fxgraph.sphinxext import sphinx_private
 
 if TYPE_CHECKING:
     from sphinx.builders import Builder
@@ -139,7 +140,7 @@ class Run:
         """Return whether an ``only`` or ``ifconfig`` directive shows its content in this build."""
         try:
             if kind == "only":
-                return bool(self.builder.tags.eval_condition(expression))
+                return sphinx_private.holds(self.builder, expression)
             names = {value.name: value.value for value in self.builder.config} | {"builder": self.builder.name}
             return bool(eval(expression, names))  # noqa: S307 - as sphinx.ext.ifconfig does with the same text
         except Exception:  # noqa: BLE001 - Sphinx warns of what is wrong

@@ -19,7 +19,7 @@ from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.render import stage_table, summary
 from sphinx_fxgraph.render.node_table import TEXTS, Rows, node_rows
 from sphinx_fxgraph.render.stage_table import Stage
-from sphinx_fxgraph.sphinxext import messages, static_image
+from sphinx_fxgraph.sphinxext import messages, sphinx_private, static_image
 from sphinx_fxgraph.sphinxext.domain import FxDomain, ModelUse, fx_domain
 from sphinx_fxgraph.sphinxext.nodes import fxgraph_nodes
 from sphinx_fxgraph.sphinxext.table import NUMBERS, Entry
@@ -250,7 +250,7 @@ def _positions(domain: FxDomain) -> dict[str, tuple[int, int]]:
         docname = pending.pop()
         if docname not in pages:
             pages[docname] = len(pages)
-            pending.extend(reversed(domain.env.toctree_includes.get(docname, ())))
+            pending.extend(reversed(sphinx_private.subpages(domain.env, docname)))
     return {
         use.location: (pages.get(docname, len(pages)), number if docname in pages else 0)
         for docname, uses in domain.uses.items()

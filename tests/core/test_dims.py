@@ -7,7 +7,8 @@ from msgspec import structs
 from test_drawing import draw, op, tensor
 
 from sphinx_fxgraph.layout.graphviz import find_engine
-from sphinx_fxgraph.options import Dimensions, ViewOptions
+from sphinx_fxgraph.option_types import Dimensions
+from sphinx_fxgraph.options import ViewOptions
 from sphinx_fxgraph.record.arguments import Size, Value
 from sphinx_fxgraph.record.model import Body, BodyInput, Record, TensorMeta
 from sphinx_fxgraph.render import document, summary

@@ -23,6 +23,7 @@ RANK = {
         (
             ("dtypes", "errors", "escape", "words"),
             ("units",),
+            ("option_types",),
             ("options",),
             ("spec",),
             ("record",),
