@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -70,14 +71,21 @@ def _towards(start: Point, end: Point, distance: float) -> Point:
     return start[0] + (end[0] - start[0]) * share, start[1] + (end[1] - start[1]) * share
 
 
+@functools.cache
+def _shares(steps: int) -> list[tuple[float, float, float, float]]:
+    """Return the share of each control point in points along a Bézier curve."""
+    return [
+        ((1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3)
+        for t in (step / steps for step in range(1, steps + 1))
+    ]
+
+
 def sampled(points: Sequence[Point], steps: int = 12) -> Iterator[Point]:
     """Yield points along Bézier curves, their ends included."""
     yield points[0]
     for at in range(0, len(points) - 3, 3):
         (ax, ay), (bx, by), (cx, cy), (dx, dy) = points[at : at + 4]
-        for step in range(1, steps + 1):
-            t = step / steps
-            a, b, c, d = (1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3
+        for a, b, c, d in _shares(steps):
             yield a * ax + b * bx + c * cx + d * dx, a * ay + b * by + c * cy + d * dy
 
 

@@ -39,6 +39,8 @@ _SAME_ROW = 3.0
 """Boxes whose middles are no farther apart along the flow are in one row."""
 _FAR_RIGHT = 1e6
 """Where an edge is wanted that the engine has not drawn."""
+_CURVE = 8
+"""Numbers of the control points of one Bézier curve."""
 _SAME = 1.0
 """Two places that are no farther apart count as one."""
 
@@ -467,10 +469,11 @@ def _sampler(flat: Sequence[float], otherwise: float = _FAR_RIGHT) -> Callable[[
 
     Where the engine has drawn no line, it is right of all boxes.
     """
-    route = list(zip(flat[::2], flat[1::2], strict=True))
-    points = sorted((y, x) for x, y in sampled(route)) if len(route) >= 4 else []
+    points: list[tuple[float, float]] = []
 
     def place(y: float) -> float:
+        if not points and len(flat) >= _CURVE:  # most edges go to the next row, and nobody asks
+            points.extend(sorted((y, x) for x, y in sampled(list(zip(flat[::2], flat[1::2], strict=True)))))
         at = bisect.bisect_left(points, (y, -math.inf))
         near = points[max(0, at - 1) : at + 1]
         return min(near, key=lambda point: abs(point[0] - y))[1] if near else otherwise

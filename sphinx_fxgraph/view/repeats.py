@@ -9,7 +9,6 @@ except for the last, since the drawing would otherwise tell less than the truth.
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from collections.abc import Hashable, Iterator, Sequence
 
 from msgspec import structs
@@ -61,7 +60,7 @@ class _Folder:
         """For each node the nodes that its inputs come from, -1 for the inputs of the body."""
         self.returned = {value.node for value in self.body.outputs}
         self.runs: dict[str, Run] = {}
-        self.constants: dict[str, str] = {}
+        self.constants: dict[int, str] = {}
         """The arguments of each operator without the values in them."""
 
     def folded(self) -> tuple[Body, dict[str, Body]]:
@@ -120,51 +119,74 @@ class _Folder:
         if not (self.loose or self._starts(at, period)):
             return 1
         count = 2
-        pattern = () if self.loose else tuple(self._wiring(at, period, 1))
         while self.keys[at + count * period : at + (count + 1) * period] == keys:
-            if not self.loose and tuple(self._wiring(at, period, count)) != pattern:
+            if not (self.loose or self._is_wired_alike(at + period, at + count * period, period)):
                 break
             count += 1
-        chained = any(isinstance(place, tuple) and place[0] == "before" for place in pattern)
+        chained = not self.loose and any(self._carried(at, period))
         while count >= FEWEST and not (self.loose or self._closed(at, period, count, chained=chained)):
             count -= 1
         return count
 
-    def _wiring(self, at: int, period: int, member: int) -> Iterator[object]:
-        """Yield where each input of a member comes from: from inside it, from the member before, or from elsewhere."""
-        start = at + member * period
-        before = start - period if member else start
-        for number in range(start, start + period):
-            for where, value in self.sources[number]:
-                if where >= start:
-                    yield ("inside", where - start, value.output)
-                elif before <= where:
-                    yield ("before", where - before, value.output)
-                else:
-                    yield ("elsewhere", value)
-            node = self.nodes[number]
-            if not node.body and node.op.startswith("call_"):
-                yield self._constants(node)
+    def _is_wired_alike(self, one: int, other: int, period: int) -> bool:
+        """Return whether two members, neither the first, take alike from themselves and from the member before.
 
-    def _constants(self, node: Node) -> str:
-        if node.name not in self.constants:
-            self.constants[node.name] = _constants(node)
-        return self.constants[node.name]
+        What they take from elsewhere has to be the same.
+
+        Args:
+            one: the first node of a member.
+            other: the first node of the other.
+            period: how many nodes a member has.
+        """
+        for number in range(period):
+            for (where, value), (where2, value2) in self._pairs(one + number, other + number):
+                if where >= one - period or where2 >= other - period:
+                    if where - one != where2 - other or value.output != value2.output:
+                        return False
+                elif value != value2:
+                    return False
+            if self._constants(one + number) != self._constants(other + number):
+                return False
+        return True
+
+    def _pairs(self, one: int, other: int) -> Iterator[tuple[tuple[int, Value], tuple[int, Value]]]:
+        """Return the inputs of two equal nodes side by side; equal nodes have equally many."""
+        return zip(self.sources[one], self.sources[other], strict=True)
+
+    def _constants(self, number: int) -> str:
+        """Return the arguments of an operator without the values in them; empty for a module."""
+        if number not in self.constants:
+            node = self.nodes[number]
+            is_call = not node.body and node.op.startswith("call_")
+            self.constants[number] = _constants(node) if is_call else ""
+        return self.constants[number]
 
     def _carried(self, at: int, period: int) -> tuple[str, ...]:
-        """Return the names of what a member of a run takes from the one before."""
-        places = [place for place in self._wiring(at, period, 1) if isinstance(place, tuple) and place[0] == "before"]
-        return tuple(dict.fromkeys(self.nodes[at + place[1]].name for place in places))
+        """Return the names of what the second member of a run takes from the first."""
+        second = at + period
+        taken = (where for number in range(second, second + period) for where, _ in self.sources[number])
+        return tuple(dict.fromkeys(self.nodes[where].name for where in taken if at <= where < second))
 
     def _starts(self, at: int, period: int) -> bool:
-        """Whether the first member is wired as the second, but that it takes from elsewhere what that takes from it."""
-        taken: dict[object, object] = {}
-        # Most pairs differ early, so that neither wiring is needed as a whole.
-        for one, two in itertools.zip_longest(self._wiring(at, period, 0), self._wiring(at, period, 1)):
-            if isinstance(two, tuple) and two[0] == "before":
-                if not (isinstance(one, tuple) and one[0] == "elsewhere") or taken.setdefault(two, one) != one:
+        """Return whether the first member is wired as the second.
+
+        What the second takes from the first, the first has to take from one place elsewhere.
+        """
+        second = at + period
+        taken: dict[tuple[int, int], Value] = {}
+        for number in range(period):
+            for (where, value), (where2, value2) in self._pairs(at + number, second + number):
+                if where2 >= second:
+                    if where - at != where2 - second or value.output != value2.output:
+                        return False
+                elif where >= at:
                     return False
-            elif one != two:
+                elif where2 >= at:
+                    if taken.setdefault((where2, value2.output), value) != value:
+                        return False
+                elif value != value2:
+                    return False
+            if self._constants(at + number) != self._constants(second + number):
                 return False
         # Side by side, only modules fold: three projections of one tensor are three things with names of their own.
         return bool(taken) or (period == 1 and bool(self.nodes[at].body))
