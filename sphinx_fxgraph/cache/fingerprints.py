@@ -1,4 +1,4 @@
-"""Which source files a record depends on, and whether they still are what they were, without importing any of them.
+"""Find the source files that a record depends on, and compare them with the record, without importing any of them.
 
 A file is named by its top-level package and the path below it, so that the name holds on every machine. The finders on
 ``sys.meta_path`` know where the top-level package is; that covers editable installs, ``src/`` layouts, namespace
@@ -44,7 +44,7 @@ class SourceFinder:
     """
 
     def __init__(self, path: Sequence[str] | None = None, ignored: Sequence[str] = ()) -> None:
-        look_again()
+        refresh_finders()
         self._ignored = [_normal(pattern) for pattern in ignored]
         self._path = None if path is None else list(path)
         self._places: dict[str, tuple[Path, ...]] = {}
@@ -52,7 +52,7 @@ class SourceFinder:
         self._versions: dict[str, str] = {}
 
     def stale_reasons(self, record: Record | Head) -> tuple[str, ...]:
-        """What a record was made from and is no longer so, as ``pkg/model.py changed``; empty for a fresh record.
+        """Return what has changed since a record was made, as ``pkg/model.py changed``; empty for a fresh record.
 
         What cannot be found here at all (no top-level package, no such distribution) is not compared.
         """
@@ -71,7 +71,7 @@ class SourceFinder:
         return any(fnmatch.fnmatchcase(_normal(name), pattern) for pattern in self._ignored)
 
     def locate(self, file: str) -> Path | None:
-        """The path of ``pkg/sub/mod.py``, or None where no finder knows the top-level package or module.
+        """Return the path of ``pkg/sub/mod.py``, or None where no finder knows the top-level package or module.
 
         The path need not exist: the package may be there and the file gone.
         """
@@ -85,14 +85,14 @@ class SourceFinder:
         if self._ignores(source.file.partition("/")[0].removesuffix(".py")):
             return ""
         if source.file not in self._digests:
-            self._digests[source.file] = self._today(source.file)
+            self._digests[source.file] = self._current_digest(source.file)
         today = self._digests[source.file]
         if today is None or today == source.digest:
             return ""
         return f"{source.file} {'changed' if re.fullmatch('[0-9a-f]{64}', today) else today}"
 
-    def _today(self, file: str) -> str | None:
-        """The digest of a source file, or what else there is to say of it; None if it is nothing to compare."""
+    def _current_digest(self, file: str) -> str | None:
+        """Return the digest of a source file, or why it has none; None if it is not compared."""
         if ".." in file.split("/"):  # a file of ours never has it, and it would lead out of the package
             return "is no source file"
         path = self.locate(file)
@@ -110,8 +110,8 @@ class SourceFinder:
         return self._versions[name]
 
 
-def look_again() -> None:
-    """Let the finders list their folders anew: a file may have come since."""
+def refresh_finders() -> None:
+    """Let the finders list their folders again, so that new files are found."""
     for finder in list(sys.meta_path):
         with contextlib.suppress(Exception):  # other people's: one is a class where an instance should be
             finder.invalidate_caches()  # type: ignore[attr-defined] # not all have it
@@ -121,7 +121,7 @@ def look_again() -> None:
 
 
 def depends_on(files: Iterable[str]) -> tuple[tuple[Source, ...], dict[str, str]]:
-    """The sources and the installed distributions (name -> release version) that some files of this process belong to.
+    """Return the sources and the installed distributions (name -> release) that some files of this process belong to.
 
     The standard library and code without a file (``exec``, notebooks) are nothing that can be compared.
     """
@@ -141,12 +141,12 @@ def depends_on(files: Iterable[str]) -> tuple[tuple[Source, ...], dict[str, str]
 
 
 def is_standard(file: str) -> bool:
-    """Whether a file belongs to Python itself."""
+    """Return whether a file belongs to the standard library."""
     return file.startswith(_STANDARD_LIBRARY) and _site(file) is None
 
 
 def is_source(file: str) -> bool:
-    """Whether a file is compared by its text: Python that belongs to no installed distribution and not to Python.
+    """Return whether a file is compared by its text: it belongs to no installed distribution and not to Python.
 
     An extension module is not: it differs by machine. Every import of a capture asks this, so paths are plain strings.
     """
@@ -181,7 +181,7 @@ def _is_module(cls: type) -> bool:
 
 
 def portable(file: str | Path, path: Sequence[str] | None = None) -> str:
-    """A file as top-level package and path below it, ``pkg/sub/mod.py``; empty where no package has it.
+    """Return a file as top-level package and path below it, ``pkg/sub/mod.py``; empty where no package has it.
 
     Args:
         file: a file of this process.
@@ -191,7 +191,7 @@ def portable(file: str | Path, path: Sequence[str] | None = None) -> str:
         return ""
     full = Path(file).absolute()
     for place in dict.fromkeys((full, full.resolve())):
-        name = _below(place, _loaded()) if path is None else ""
+        name = _below(place, _loaded_packages()) if path is None else ""
         name = name or _below(place, ((str(Path(entry).absolute()), "") for entry in path or sys.path))
         if name:
             return name
@@ -199,7 +199,7 @@ def portable(file: str | Path, path: Sequence[str] | None = None) -> str:
 
 
 def digest(data: bytes) -> str:
-    """SHA-256 of a source file, the same whichever line ends a checkout gave it."""
+    """Return the SHA-256 of a source file with any line ends."""
     return hashlib.sha256(data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")).hexdigest()
 
 
@@ -207,7 +207,7 @@ def digest(data: bytes) -> str:
 
 
 def _places(top: str, path: list[str] | None) -> Iterator[Path]:
-    """Where a top-level package has its files (a namespace package in many folders), or the file of a module."""
+    """Yield the folders of a top-level package (a namespace package has several), or the file of a module."""
     spec = _find(top.removesuffix(".py"), path)
     if spec is None:
         return
@@ -233,8 +233,8 @@ def _find(name: str, path: list[str] | None) -> ModuleSpec | None:
     return None
 
 
-def _loaded() -> Iterator[tuple[str, str]]:
-    """The folders of the loaded top-level packages, and the files of the loaded top-level modules, with their names."""
+def _loaded_packages() -> Iterator[tuple[str, str]]:
+    """Yield folder and name of each loaded top-level package, and file and name of each top-level module."""
     for name, module in list(sys.modules.items()):
         if "." in name or name in ("__main__", "__mp_main__"):  # the latter is multiprocessing's name for the former
             continue
@@ -249,7 +249,7 @@ def _loaded() -> Iterator[tuple[str, str]]:
 
 
 def _below(path: Path, roots: Iterable[tuple[str, str]]) -> str:
-    """The path below the innermost of the roots that it is in, with the root's name before it."""
+    """Return the path below the innermost of the roots that it is in, with the root's name before it."""
     inside = [
         (len(root), root, name) for root, name in roots if str(path).startswith(root) and path.is_relative_to(root)
     ]
@@ -260,7 +260,7 @@ def _below(path: Path, roots: Iterable[tuple[str, str]]) -> str:
 
 
 def read(file: str | Path) -> bytes | None:
-    """The bytes of a file, also of one inside a zip on ``sys.path``; None where there is none."""
+    """Return the bytes of a file, also of one inside a zip on ``sys.path``; None where there is none."""
     path = Path(file)
     with contextlib.suppress(OSError, ValueError):
         return read_file(path)
@@ -276,7 +276,7 @@ LARGEST_FILE = 1 << 28
 
 
 def read_file(path: Path) -> bytes:
-    """Return what a file holds.
+    """Return the bytes of a file.
 
     Raises:
         OSError: there is none, it is not a regular file (a pipe would be waited for, ``/dev/zero`` has no end), or it
@@ -294,13 +294,13 @@ def read_file(path: Path) -> bytes:
 
 
 def _site(file: str) -> str | None:
-    """The innermost folder of installed distributions that a file stands in."""
+    """Return the innermost folder of installed distributions that a file is in; None if it is in none."""
     found = _SITE.match(file)
     return found[1] if found else None
 
 
 def _owner(file: str) -> importlib.metadata.Distribution | None:
-    """The installed distribution that a file belongs to."""
+    """Return the installed distribution that a file belongs to, if any."""
     site = _site(file)
     if site is None:
         return None
@@ -313,7 +313,7 @@ def _owner(file: str) -> importlib.metadata.Distribution | None:
 
 @functools.cache
 def _owners(site: str) -> Mapping[str, Sequence[importlib.metadata.Distribution]]:
-    """The distributions in a folder by the top-level names they install."""
+    """Return the distributions in a folder by the top-level names that they install."""
     owners = defaultdict(list)
     for distribution in importlib.metadata.distributions(path=[site]):
         names = set((distribution.read_text("top_level.txt") or "").split())

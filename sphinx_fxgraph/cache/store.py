@@ -42,7 +42,7 @@ _Point = Annotated[list[_Number], msgspec.Meta(min_length=2, max_length=2)]
 
 
 class _Level(TypedDict):
-    """What `layout.graphviz` gives. Anyone may have written the file: all is checked."""
+    """The coordinates of a level, as `layout.graphviz` gives them. Anyone may have written the file: all is checked."""
 
     size: _Point
     nodes: dict[str, _Point]
@@ -59,20 +59,20 @@ class _Layout(TypedDict):
 
 
 class Key(Protocol):
-    """What files belong to: a `GraphSpec`, for example."""
+    """The owner of files in the cache: a `GraphSpec`, for example."""
 
     @property
     def id(self) -> str:
-        """Hexadecimal digits that no other key has."""
+        """Unique hexadecimal digits."""
         ...
 
     @property
     def label(self) -> str:
-        """A name for people."""
+        """A readable name."""
         ...
 
     def to_dict(self) -> Mapping[str, Any]:
-        """The same as plain data."""
+        """Return the key as plain data."""
         ...
 
 
@@ -95,7 +95,7 @@ class Store:
         """What could not be written and why, each once; what was captured is still good for this build."""
 
     def record(self, spec: Key) -> Record | None:
-        """The record of exactly this spec, be it stale or of an older format; None if there is none to read."""
+        """Return the record of this spec, also if it is stale or of an older format; None if none can be read."""
         # A build that changes nothing has no use for the graph.
         from sphinx_fxgraph.record.codec import check_calls
         from sphinx_fxgraph.record.model import Record
@@ -109,24 +109,24 @@ class Store:
         return found
 
     def head(self, spec: Key) -> Head | None:
-        """The same without the graph."""
+        """Return the header of a record."""
         return self._find(spec, Head)
 
     def outline(self, spec: Key) -> Outline | None:
-        """The same, and of the graph only what is in it: of a record that was read before."""
+        """Return the header and the outline of a record: the names in its graph, unchecked."""
         return self._find(spec, Outline)
 
-    def seal(self, spec: Key) -> str:
-        """A digest of the files of a spec, byte by byte: while it is the same, so are record and layouts."""
-        seal = hashlib.sha256()
+    def files_digest(self, spec: Key) -> str:
+        """Return a digest of the bytes of a spec's files: while it is the same, so are record and layouts."""
+        total = hashlib.sha256()
         for suffix in (".json", ".layout.json"):
             with contextlib.suppress(OSError):
-                seal.update(hashlib.sha256(read_file(self._path(spec, suffix))).digest())
-            seal.update(b"/")
-        return seal.hexdigest()
+                total.update(hashlib.sha256(read_file(self._path(spec, suffix))).digest())
+            total.update(b"/")
+        return total.hexdigest()
 
     def layouts(self, spec: Key) -> dict[str, dict[str, Any]]:
-        """The coordinates of the levels that were laid out before, by the digest of their DOT."""
+        """Return the coordinates of the levels that were laid out before, by the digest of their DOT."""
         try:
             found = msgspec.json.decode(read_file(self._path(spec, ".layout.json")), type=_Layout)
         except (OSError, msgspec.MsgspecError, UnicodeError, RecursionError):
@@ -134,14 +134,14 @@ class Store:
         return {digest: {**level} for digest, level in found["levels"].items()}
 
     def put_record(self, spec: Key, record: Record) -> bool:
-        """Keep a record, unless the one that is here differs in nothing but ``made_by``. Whether it was written."""
+        """Write a record, unless the file differs in nothing but ``made_by``; return whether it was written."""
         old = self.record(spec)
         if old is not None and old.digest == record.digest:
             return False
         return self._write(self._path(spec, ".json"), record.to_json())
 
     def put_drawing(self, spec: Key, dot: str, layouts: Mapping[str, Mapping[str, Any]], engine: str) -> bool:
-        """Keep the DOT of all levels and their coordinates. Whether anything was written.
+        """Write the DOT and the coordinates of all levels; return whether any file has changed.
 
         Args:
             spec: whose drawing it is.
@@ -155,29 +155,29 @@ class Store:
         return any(wrote)
 
     def text(self, name: str) -> bytes | None:
-        """A file that belongs to no spec, such as the list of a zoo's models."""
+        """Return a file that belongs to no spec, such as the list of a zoo's models; None if there is none."""
         with contextlib.suppress(OSError):
             return read_file(self.folder / name)
         return None
 
     def put_text(self, name: str, text: str) -> bool:
-        """Keep such a file. Whether it was written."""
+        """Write a file that belongs to no spec; return whether it has changed."""
         return self._write(self.folder / name, text)
 
     def orphans(self, used: Iterable[Key]) -> list[Path]:
-        """Files that belong to none of the specs, and what a killed build has left; no file that is not ours."""
+        """Return our files that belong to none of the specs, and temporary files of killed builds."""
         kept = {_stem(spec) for spec in used}
         found = []
         with contextlib.suppress(OSError):  # no folder, no orphans
             for path in sorted(self.folder.iterdir()):
                 ours = _OURS.fullmatch(path.name)
                 elsewhere = ours and ours[2] != ".json" and self.drawings != self.folder
-                if (ours and (ours[1] not in kept or elsewhere) and _is_ours(path, ours[2])) or _is_left(path):
+                if (ours and (ours[1] not in kept or elsewhere) and _is_ours(path, ours[2])) or _is_left_over(path):
                     found.append(path)
         return found
 
-    def used(self, used: Iterable[Key]) -> list[Path]:
-        """The files that a clone must have too, for it to show these specs: all that are here but the orphans."""
+    def used_files(self, used: Iterable[Key]) -> list[Path]:
+        """Return the files that these specs need: all records and drawings but the orphans."""
         orphans = set(self.orphans(used))
         with contextlib.suppress(OSError):
             files = sorted(self.folder.iterdir())
@@ -185,7 +185,7 @@ class Store:
         return []
 
     def prune(self, used: Iterable[Key]) -> list[Path]:
-        """Remove the orphans; the files that are gone."""
+        """Remove the orphans, and return them."""
         gone = []
         for path in self.orphans(used) if self.writable else ():
             try:
@@ -212,12 +212,12 @@ class Store:
 
     @property
     def keeps_drawings(self) -> bool:
-        """Whether DOT and layouts that are made are written."""
+        """Whether DOT and layouts are written."""
         return self.writable or self.drawings != self.folder
 
     def _write(self, path: Path, text: str) -> bool:
         data = text.encode("utf-8", "replace")
-        if not (self.writable or path.parent != self.folder) or _same(path, data):
+        if not (self.writable or path.parent != self.folder) or _has_content(path, data):
             return False
         temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")  # mkstemp's files are its owner's alone
         try:
@@ -242,7 +242,7 @@ def _stem(spec: Key) -> str:
 
 
 def _is_ours(path: Path, suffix: str) -> bool:
-    """Whether a file with a name of ours holds what we write, of whichever version."""
+    """Return whether a file with a name of ours has content of ours, of any version."""
     try:
         data = read_file(path)
         if suffix == ".dot":
@@ -253,16 +253,16 @@ def _is_ours(path: Path, suffix: str) -> bool:
         return False
 
 
-def _is_left(path: Path) -> bool:
-    """Whether it is a temporary file that nobody will move into place any more."""
+def _is_left_over(path: Path) -> bool:
+    """Return whether it is a temporary file of a build that was killed."""
     try:
         return bool(_TEMPORARY.fullmatch(path.name)) and time.time() - path.stat().st_mtime > _DAY
     except OSError:
         return False
 
 
-def _same(path: Path, data: bytes) -> bool:
-    """Whether a file holds these bytes, whichever line ends a checkout gave it."""
+def _has_content(path: Path, data: bytes) -> bool:
+    """Return whether a file has these bytes, with any line ends."""
     try:
         return read_file(path).replace(b"\r\n", b"\n") == data
     except OSError:
@@ -277,11 +277,11 @@ _RECORD = re.compile(r"(?P<stem>(?P<label>.+)-[0-9a-f]{8})\.json")
 
 
 class RecordFileError(ValueError):
-    """There is no such record, or it cannot be read."""
+    """A record is not there, or cannot be read."""
 
 
 def from_file(path: str | os.PathLike[str]) -> Record:
-    """The record in a file.
+    """Return the record in a file.
 
     Raises:
         RecordFileError: there is none that this version can read.
@@ -302,7 +302,7 @@ def _read(text: bytes) -> Record:
 
 
 def at_revision(text: str, folder: str | os.PathLike[str]) -> Record | None:
-    """The record that ``REV:NAME`` names; None if what stands before the colon is no revision.
+    """Return the record that ``REV:NAME`` names; None if the part before the colon is no revision.
 
     Args:
         text: NAME is a file's path from the top of the repository or from ``folder``, its name, with or without the
@@ -327,11 +327,11 @@ def at_revision(text: str, folder: str | os.PathLike[str]) -> Record | None:
             raise RecordFileError(f"{path} at {revision} is no record: {error}") from error
 
     exact = [path for path in (posixpath.normpath(posixpath.join(inside, name)), name) if path in paths]
-    found = {path: read(path) for path in exact[:1] or _called(name, paths)}
+    found = {path: read(path) for path in exact[:1] or _paths_of(name, paths)}
     if not found:
         with contextlib.suppress(SpecError):
             spec = GraphSpec.parse(name)
-            called = {path: read(path) for path in _called(file_stem(spec.label), paths)}
+            called = {path: read(path) for path in _paths_of(file_stem(spec.label), paths)}
             found = {path: record for path, record in called.items() if record.spec.get("target") == spec.target}
     if len(found) == 1:
         return next(iter(found.values()))
@@ -342,23 +342,23 @@ def at_revision(text: str, folder: str | os.PathLike[str]) -> Record | None:
 
 
 def is_revision(text: str, folder: str | os.PathLike[str]) -> bool:
-    """Whether what stands before the first colon is a revision of the repository."""
+    """Return whether the part before the first colon is a revision of the repository that a folder is in."""
     return bool(_commit(text, folder))
 
 
-def not_added(paths: Sequence[Path]) -> list[Path]:
-    """Those of some files in one folder that git does not have, not even to be committed next."""
+def untracked(paths: Sequence[Path]) -> list[Path]:
+    """Return those of some files in one folder that are not in git's index."""
     if not paths:
         return []
     known = set(os.fsdecode(_git(paths[0].parent, "ls-files", "-z")).split("\0"))
     return [path for path in paths if path.name not in known]
 
 
-def ignored(paths: Sequence[Path]) -> dict[Path, str]:
+def ignored_by_git(paths: Sequence[Path]) -> dict[Path, str]:
     """Return those of some files in one folder that git ignores, and the rule of each: ``.gitignore:3:*.json``."""
     if not paths:
         return {}
-    names = [path.name for path in paths if path in set(not_added(paths))]
+    names = [path.name for path in paths if path in set(untracked(paths))]
     told = _git(paths[0].parent, "check-ignore", "-v", "--", *names).decode(errors="replace") if names else ""
     by_name = {path.name: path for path in paths}
     rules = (line.rpartition("\t") for line in told.splitlines())
@@ -372,15 +372,15 @@ def _commit(text: str, folder: str | os.PathLike[str]) -> str:
     return _git(folder, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}").decode().strip()
 
 
-def _called(name: str, paths: list[str]) -> list[str]:
-    """The records of this name: with the digits at its end, if any has them, else without."""
+def _paths_of(name: str, paths: list[str]) -> list[str]:
+    """Return the paths of the records with this name, with or without the digits at its end."""
     records = {path: match for path in paths if (match := _RECORD.fullmatch(posixpath.basename(path)))}
     full = [path for path, match in records.items() if name in (match["stem"], match[0])]
     return full or [path for path, match in records.items() if name == match["label"]]
 
 
 def _git(folder: str | os.PathLike[str], *command: str) -> bytes:
-    """What git says; nothing if it is not there, or has nothing to say."""
+    """Return the output of git; empty if git is not there or fails."""
     # A hook is told which repository it is run for, and in a linked work tree that name takes the folder for its top.
     environment = {name: value for name, value in os.environ.items() if name not in ("GIT_DIR", "GIT_WORK_TREE")}
     try:

@@ -79,7 +79,7 @@ class _CacheBuilder(Builder):
         """Whether all of the cache is in git, or will be with the next commit. Told only where that is asked for."""
         from sphinx_fxgraph.cache import store
 
-        paths = store.not_added(run.store.used(run.specs.values())) if self.tags.has("fxgraph_git") else []
+        paths = store.untracked(run.store.used_files(run.specs.values())) if self.tags.has("fxgraph_git") else []
         for path in paths:
             print(f"{path.name}: not added to git")
         if paths:
@@ -129,8 +129,8 @@ class WarmBuilder(_CacheBuilder):
         """Say which rules make git ignore files of a cache that is meant to be committed."""
         from sphinx_fxgraph.cache import store
 
-        paths = run.store.used(run.specs.values()) if self.config.fxgraph_cache_dir else []
-        ignored = store.ignored(paths)
+        paths = run.store.used_files(run.specs.values()) if self.config.fxgraph_cache_dir else []
+        ignored = store.ignored_by_git(paths)
         if ignored:
             rules = ", ".join(dict.fromkeys(ignored.values()))
             print(f"git ignores {len(ignored)} of the {len(paths)} files there, since {rules}")

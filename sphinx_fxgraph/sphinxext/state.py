@@ -99,7 +99,7 @@ class Run:
         if known := self.records.get(key):
             return known.digest
         if key not in self.seals:
-            self.seals[key] = self.store.seal(self.specs[key])
+            self.seals[key] = self.store.files_digest(self.specs[key])
         return self.seals[key]
 
     def keep(self, key: str, record: Record) -> None:

@@ -33,8 +33,8 @@ _TRACEBACK = re.compile(r"^(Timeout \(\d+:\d+:\d+|Fatal Python error: |Windows f
 """How faulthandler begins."""
 
 
-def ended(status: int | None, output: str, seconds: float, sys_path: Sequence[str]) -> Failure:
-    """What there is to say.
+def exit_failure(status: int | None, output: str, seconds: float, sys_path: Sequence[str]) -> Failure:
+    """Return why a process ended without a record.
 
     Args:
         status: exit status, negative for a signal; None if the process had to be ended for taking too long.
@@ -43,7 +43,7 @@ def ended(status: int | None, output: str, seconds: float, sys_path: Sequence[st
         sys_path: its import path.
     """
     header = _TRACEBACK.search(output)
-    place = _place(output[header.end() :], sys_path) if header else ("", 0)
+    place = _crash_place(output[header.end() :], sys_path) if header else ("", 0)
     words = last_words(output[: header.start()] if header else output)
     if status is None or (status == 1 and header and header[0].startswith("Timeout")):
         kind, message, words = "timeout", f"no result within {seconds:g} s (:timeout: sets the limit)", ""
@@ -75,13 +75,13 @@ def _end_of(descriptor: int, size: int, most: int) -> bytes:
 
 
 def signal_name(number: int) -> str:
-    """As ``SIGABRT``."""
+    """Return the name of a signal, such as ``SIGABRT``."""
     known = {each.value: each.name for each in signal.Signals}
     return known.get(number, f"signal {number}")
 
 
-def _place(traceback: str, sys_path: Sequence[str]) -> tuple[str, int]:
-    """Where the process was: in the model's own code if it was in any."""
+def _crash_place(traceback: str, sys_path: Sequence[str]) -> tuple[str, int]:
+    """Return file and line where the process crashed, in the model's own code if it was in any."""
     threads = re.split(r"^(?=(?:Current t|T)hread 0x)", traceback, flags=re.MULTILINE)
     current = next((thread for thread in threads if thread.startswith("Current")), threads[-1])
     frames = re.findall(r'^  File "(.+)", line (\d+) in ', current, re.MULTILINE)
@@ -100,7 +100,7 @@ def last_words(text: str) -> str:
 
 @dataclass(frozen=True)
 class Request:
-    """One capture, and all that the process which makes it has to know."""
+    """A capture: the spec, and what the process that makes it has to know."""
 
     spec: Mapping[str, Any]
     sys_path: tuple[str, ...]
@@ -114,7 +114,7 @@ class Request:
 
 
 def preload(*names: str) -> None:
-    """Import what every capture imports, and more. What fails here fails again in `capture`, which tells."""
+    """Import what every capture imports, and more modules. An import that fails here is reported by `capture`."""
     for name in ("sphinx_fxgraph.capture.capture", "sphinx_fxgraph.capture.dependencies", *names):
         with contextlib.suppress(Exception):
             fingerprints.is_source(str(importlib.import_module(name).__file__))  # reads what is installed, once
@@ -129,7 +129,7 @@ def capture(request: Request, result: Slot, output: int) -> NoReturn:
         output: file descriptor that takes what the model's code prints.
     """
     status = 1
-    ready: list[str] = []
+    shareable: list[str] = []
     try:
         log = sandbox.enter(output, request.folder, request.sys_path, request.memory, request.temporary)
         online = bool(request.spec.get("network"))
@@ -137,11 +137,11 @@ def capture(request: Request, result: Slot, output: int) -> NoReturn:
         preload()
         refused = [] if online else sandbox.refuse_network()
         sandbox.limit_time(request.seconds, log)
-        record = _explained(_record(request.spec, ready), refused, isolated, log)
+        record = _explain(_capture_record(request.spec, shareable), refused, isolated, log)
         # torch imports it with its first operator in Python; it takes as long as torch
         if "torch._dynamo" in sys.modules:
-            ready.append("torch._dynamo")
-        result.write(f"{json.dumps(ready)}\n{record.to_json()}".encode("utf-8", "replace"))
+            shareable.append("torch._dynamo")
+        result.write(f"{json.dumps(shareable)}\n{record.to_json()}".encode("utf-8", "replace"))
         status = 0
     except BaseException:  # noqa: BLE001 - a forked child must never go back into the server
         with contextlib.suppress(BaseException):
@@ -170,7 +170,7 @@ class Slot:
         return status.st_dev, status.st_ino
 
     def write(self, data: bytes) -> None:
-        """Let the file hold this and nothing else."""
+        """Replace the content of the file."""
         try:
             if self._identity(self._descriptor) != self._file:  # closed, and opened again for something else
                 raise OSError(errno.EBADF, os.strerror(errno.EBADF))
@@ -182,55 +182,55 @@ class Slot:
             self._path.write_bytes(data)
 
 
-def _ready(spec: GraphSpec) -> list[str]:
-    """The modules of installed packages that a target brings in, if importing them started no thread.
+def _shareable_modules(spec: GraphSpec) -> list[str]:
+    """Return the modules of installed packages that a target imports, if importing them started no thread.
 
     A process with threads, as OpenMP's after the first operator, cannot be forked: its children would hang.
     """
     from sphinx_fxgraph.capture.build import resolve
 
-    before, count = set(sys.modules), threads()
+    before, count = set(sys.modules), count_threads()
     try:
         target = parse_target(spec.target)
         resolve(target.function if isinstance(target, Call) else target)
     except BaseException:  # noqa: BLE001 - it fails again where it is told
         return []
-    if count == 0 or threads() != count:
+    if count == 0 or count_threads() != count:
         return []
     found = [(name, getattr(module, "__file__", None)) for name, module in sys.modules.items() if name not in before]
     return [name for name, file in found if file and file.endswith(".py") and not fingerprints.is_source(file)]
 
 
-def threads() -> int:
-    """How many threads this process has; 0 where nobody knows."""
+def count_threads() -> int:
+    """Return how many threads this process has; 0 where that is not known."""
     try:
         return len(list(Path("/proc/self/task").iterdir()))
     except OSError:
         return 0
 
 
-def failed(spec: Mapping[str, Any], failure: Failure) -> Record:
-    """The record of a capture that has nothing to show but why."""
+def failure_record(spec: Mapping[str, Any], failure: Failure) -> Record:
+    """Return the record of a capture that failed before there was a graph."""
     return cleaned(Record(spec=spec, tracer=spec.get("tracer", "auto"), failure=failure))
 
 
-def _record(spec: Mapping[str, Any], ready: list[str]) -> Record:
+def _capture_record(spec: Mapping[str, Any], shareable: list[str]) -> Record:
     try:
         from sphinx_fxgraph.capture.capture import record_spec
         from sphinx_fxgraph.capture.dependencies import completed, watch
         from sphinx_fxgraph.capture.errors import catch_all, place, said
     except Exception as error:  # noqa: BLE001 - a torch whose libraries do not load raises anything
-        return failed(spec, Failure("import", type(error).__name__, _import_message(error), transient=True))
+        return failure_record(spec, Failure("import", type(error).__name__, _import_message(error), transient=True))
     try:
         catch_all()
-        asked = GraphSpec.from_dict(spec)
+        graph_spec = GraphSpec.from_dict(spec)
         with watch() as watched:
-            ready += _ready(asked)
-            record = record_spec(asked)
+            shareable += _shareable_modules(graph_spec)
+            record = record_spec(graph_spec)
         return completed(record, watched)
     except BaseException as error:  # noqa: BLE001 - whatever it is, it costs one model its graph and nothing else
         traceback.print_exc()
-        return failed(spec, Failure("trace", type(error).__name__, said(error), *place(error), transient=True))
+        return failure_record(spec, Failure("trace", type(error).__name__, said(error), *place(error), transient=True))
 
 
 OLDEST_TORCH = (2, 6)
@@ -262,7 +262,7 @@ def _import_message(error: Exception) -> str:
 _NO_NETWORK = re.compile("network is unreachable|name resolution|could not resolve|connection refused", re.IGNORECASE)
 
 
-def _explained(record: Record, refused: list[str], isolated: bool, log: int) -> Record:
+def _explain(record: Record, refused: list[str], isolated: bool, log: int) -> Record:
     """Return the record; its failure says that there was no network or memory, or what was printed before an exit.
 
     Args:

@@ -28,13 +28,13 @@ from sphinx_fxgraph.record.codec import check_calls
 from sphinx_fxgraph.record.header import Failure, RecordError
 from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.spec.spec import GraphSpec
-from sphinx_fxgraph.worker.child import Request, failed, last_words, signal_name
+from sphinx_fxgraph.worker.child import Request, failure_record, last_words, signal_name
 from sphinx_fxgraph.worker.process import IMPORTING, READY, STARTUP, command
 from sphinx_fxgraph.worker.sandbox import remove_folder
 
 
 class Server:
-    """A worker process, started when it is first needed and again after it has died.
+    """A client of a worker process, which is started when it is first needed and again after it has died.
 
     Args:
         python: the interpreter that has torch.
@@ -51,7 +51,7 @@ class Server:
         self._number = 0
 
     def capture(self, request: Request) -> Record:
-        """The record, or one that says how the process ended."""
+        """Return the record, or one whose failure says how the process ended."""
         self._number += 1
         # The server makes and removes it. Should it die, that is done here.
         folder = os.path.join(tempfile.gettempdir(), f"fxgraph-{os.urandom(8).hex()}")  # noqa: PTH118 - travels as text
@@ -60,7 +60,7 @@ class Server:
             process = self._start()
         except OSError as error:
             message = f"the interpreter for captures does not start: {error.strerror or error}"
-            return failed(request.spec, Failure("import", type(error).__name__, message, transient=True))
+            return failure_record(request.spec, Failure("import", type(error).__name__, message, transient=True))
         # The server keeps the time itself. This is for a server that does not even come to life.
         guard = threading.Timer(min(2 * request.seconds + 4 * STARTUP, threading.TIMEOUT_MAX), process.kill)
         guard.daemon = True
@@ -70,16 +70,16 @@ class Server:
                 return record
             failure = self._exit_failure(process)
             remove_folder(folder)
-            return failed(request.spec, failure)
+            return failure_record(request.spec, failure)
         except RecordError as error:
-            return failed(
+            return failure_record(
                 request.spec, Failure("limit", "RecordError", f"no record came back: {error}", transient=True)
             )
         finally:
             guard.cancel()
 
     def stop(self) -> None:
-        """End the process and what it is doing: it ends its child when its input is closed."""
+        """End the process and its capture: it ends its child when its input is closed."""
         with self._lock:
             self._stopped = True
             process, self._process = self._process, None
@@ -103,7 +103,7 @@ class Server:
             return self._process
 
     def _ask(self, process: subprocess.Popen[bytes], line: bytes) -> Record | None:
-        """The answer to a request; None from a process that has died."""
+        """Return the answer to a request; None from a process that has died."""
         assert process.stdin is not None
         assert process.stdout is not None
         try:
@@ -155,14 +155,14 @@ def _close(process: subprocess.Popen[bytes]) -> None:
 
 
 class ExecutorError(Exception):
-    """What was said to make an executor does not."""
+    """The configured executor cannot be made."""
 
 
 def find_executor(text: str) -> Callable[[], Executor]:
-    """The factory that ``module:factory`` names.
+    """Return the factory that ``module:factory`` names.
 
     Raises:
-        ExecutorError: it cannot be imported, or is nothing that can be called.
+        ExecutorError: it cannot be imported or called.
     """
     module, _, name = text.partition(":")
     try:
@@ -172,14 +172,19 @@ def find_executor(text: str) -> Callable[[], Executor]:
     except Exception as error:  # a module may raise anything when it is imported
         raise ExecutorError(f"{text!r} cannot be imported: {error}; write module:factory") from error
     if not name or not callable(factory):
-        raise ExecutorError(f"{text!r} is nothing that can be called; write module:factory")
+        raise ExecutorError(f"{text!r} cannot be called; write module:factory")
     return factory
 
 
-def captured(
+def capture_with_executor(
     requests: Mapping[GraphSpec, Request], factory: Callable[[], Executor], python: str
 ) -> Generator[tuple[GraphSpec, Record]]:
-    """The records in the order in which they come back. Closing the iterator cancels what has not begun.
+    """Yield the records in the order in which they come back. Closing the iterator cancels tasks that have not begun.
+
+    Args:
+        requests: the requests by spec.
+        factory: makes the executor.
+        python: the interpreter of the tasks' workers; empty is that of the task.
 
     Raises:
         ExecutorError: there is no executor.
@@ -191,14 +196,14 @@ def captured(
     futures: dict[Future[str], GraphSpec] = {}
     try:
         for spec, request in requests.items():
-            futures[executor.submit(task, json.dumps(dataclasses.asdict(request)), python)] = spec
+            futures[executor.submit(run_task, json.dumps(dataclasses.asdict(request)), python)] = spec
         for future in as_completed(futures):
             spec = futures[future]
             try:
                 record = _read_record(future.result())
             except Exception as error:  # noqa: BLE001 - a lost machine, a broken pool: whatever the executor raises
                 message = f"no record came back: {error}"
-                record = failed(spec.to_dict(), Failure("limit", type(error).__name__, message, transient=True))
+                record = failure_record(spec.to_dict(), Failure("limit", type(error).__name__, message, transient=True))
             yield spec, record
     finally:
         for future in futures:
@@ -213,8 +218,8 @@ _idle: dict[str, list[Server]] = {}
 _lock = threading.Lock()
 
 
-def task(request: str, python: str) -> str:
-    """One capture: the request's JSON becomes the record's."""
+def run_task(request: str, python: str) -> str:
+    """Capture one model: take a request as JSON and return the record as JSON."""
     with _lock:
         idle = _idle.setdefault(python, [])
         server = idle.pop() if idle else Server(python or sys.executable, threads=1)
@@ -251,11 +256,10 @@ def capture(
     executor: Callable[[], Executor] | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Generator[tuple[GraphSpec, Record], None, None]:
-    """Capture each spec once, in worker processes, and give its record as soon as it is there, in whichever order.
+    """Capture each spec once, in worker processes, and yield its record as soon as it is there, in any order.
 
-    Whatever happens to a capture, there is a record, which then says what failed. One whose process was killed, or that
-    found no memory, is made once more when all others are done and have given theirs back. Closing the iterator ends
-    the processes and loses nothing that it gave.
+    A capture that fails gives a record with its failure. A capture whose process was killed, or that found no memory,
+    is made once more when all others are done. Closing the iterator ends the processes.
 
     Args:
         specs: what to capture; without any, no process is started.
@@ -266,7 +270,7 @@ def capture(
         timeout: seconds for a spec that has no limit of its own.
         memory: bytes of data for each capture; 0 is no limit.
         executor: makes what runs the captures elsewhere; it is shut down at the end.
-        progress: told the target of each spec that is done.
+        progress: called with the target of each spec that is done.
     """
     todo = list(dict.fromkeys(specs))
     if not todo:
@@ -276,9 +280,9 @@ def capture(
         spec: Request(spec.to_dict(), path, os.fspath(confdir), float(spec.timeout or timeout), memory) for spec in todo
     }
     results = (
-        _here(requests, python or sys.executable, min(len(todo), workers or _most_workers()))
+        _capture_here(requests, python or sys.executable, min(len(todo), workers or _most_workers()))
         if executor is None
-        else captured(requests, executor, python)
+        else capture_with_executor(requests, executor, python)
     )
     with contextlib.closing(results):
         for spec, record in results:
@@ -287,21 +291,23 @@ def capture(
             yield spec, record
 
 
-def _here(requests: dict[GraphSpec, Request], python: str, count: int) -> Generator[tuple[GraphSpec, Record]]:
-    """Capture with servers on this machine, all at once, and then what found no room, one after another."""
+def _capture_here(requests: dict[GraphSpec, Request], python: str, count: int) -> Generator[tuple[GraphSpec, Record]]:
+    """Capture with servers on this machine; then, one after another, what was killed or found no memory."""
     again = []
-    with contextlib.closing(_side_by_side(requests, python, count)) as captured:
+    with contextlib.closing(_capture_side_by_side(requests, python, count)) as captured:
         for spec, record in captured:
             if record.failure and (record.failure.was_killed or (count > 1 and record.failure.lacks_memory)):
                 again.append(spec)
             else:
                 yield spec, record
     if again:
-        yield from _side_by_side({spec: requests[spec] for spec in again}, python, 1)
+        yield from _capture_side_by_side({spec: requests[spec] for spec in again}, python, 1)
 
 
-def _side_by_side(requests: dict[GraphSpec, Request], python: str, count: int) -> Generator[tuple[GraphSpec, Record]]:
-    """Capture each once, with a thread for each server."""
+def _capture_side_by_side(
+    requests: dict[GraphSpec, Request], python: str, count: int
+) -> Generator[tuple[GraphSpec, Record]]:
+    """Capture each spec once, with a thread for each server."""
     jobs: queue.SimpleQueue[GraphSpec | None] = queue.SimpleQueue()
     results: queue.SimpleQueue[tuple[GraphSpec, Record] | BaseException] = queue.SimpleQueue()
     for job in [*requests, *[None] * count]:
@@ -333,7 +339,7 @@ def _side_by_side(requests: dict[GraphSpec, Request], python: str, count: int) -
 
 
 def _portable_path(path: Iterable[str], python: str) -> tuple[str, ...]:
-    """The import path for another process: without what belongs to this interpreter, where that is another one."""
+    """Return the import path for another process, without the folders of this interpreter if it has another one."""
     entries = [str(Path(entry).absolute()) for entry in path]
     if not python or Path(python).absolute() == Path(sys.executable).absolute():
         return tuple(entries)
@@ -354,7 +360,7 @@ def _cores() -> int:
 
 
 def _available_memory() -> int:
-    """Bytes that this machine, or the container it is, can still give; 0 where nobody knows."""
+    """Return the bytes that are free on this machine or in its container; 0 where that is not known."""
     known = []
     with contextlib.suppress(OSError, ValueError, IndexError):
         known.append(int(Path("/proc/meminfo").read_text(encoding="ascii").split("MemAvailable:")[1].split()[0]) * 1024)

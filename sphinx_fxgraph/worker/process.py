@@ -39,13 +39,13 @@ def listed(request: Mapping[str, Any], result: int, output: int) -> NoReturn:
     """Call what the request names, write what it gives to ``result`` as JSON, and end this process.
 
     Args:
-        request: ``callable`` as ``module:name``, ``sys_path``, ``folder`` and ``seconds``.
+        request: ``callable`` as ``module:name``, ``sys_path``, ``folder``, ``seconds`` and ``temporary``.
         result: file descriptor; gets ``models`` with ``sources``, ``folders`` and ``distributions``, or an ``error``.
         output: file descriptor; takes what the code prints.
     """
     status = 1
     try:
-        log = sandbox.enter(output, request["folder"], request["sys_path"])
+        log = sandbox.enter(output, request["folder"], request["sys_path"], temporary=request["temporary"])
         sandbox.adopt_orphans()
         sandbox.leave_network()
         sandbox.refuse_network()
@@ -79,7 +79,7 @@ def _answer(name: str) -> dict[str, Any]:
 
 
 def _files(package: str) -> Iterable[str]:
-    """The files of a package that are loaded by now."""
+    """Yield the files of a package that are loaded."""
     for name, module in sorted(sys.modules.items()):
         file = getattr(module, "__file__", None)
         if f"{name}.".startswith(f"{package}.") and file:
@@ -87,7 +87,7 @@ def _files(package: str) -> Iterable[str]:
 
 
 def _folders(sources: Iterable[str], package: str) -> dict[str, list[str]]:
-    """What else stands beside the sources: a registry that looks for its models finds a new file."""
+    """Return the Python files in the folders of the sources: a registry that searches its folder finds new files."""
     folders = {os.path.dirname(source) for source in sources}  # noqa: PTH120 - not a path but a name of ours
     found = {}
     for place in getattr(sys.modules[package], "__path__", ()):
@@ -125,7 +125,7 @@ main(sys.argv[1:])
 
 
 def command(python: str) -> list[str]:
-    """The command line of a server under some interpreter.
+    """Return the command line of a server.
 
     It runs this very copy of the package, whatever that interpreter would find, and nothing else of what is installed
     beside it. ``-P`` keeps the current folder, which may hold anything, out of the import path.
@@ -158,7 +158,7 @@ class _Process(Protocol):
     pid: int
 
     def poll(self) -> int | None:
-        """The exit status, negative for a signal; None while it runs."""
+        """Return the exit status, negative for a signal; None while it runs."""
 
 
 class _Forked:
@@ -174,16 +174,16 @@ class _Forked:
 
 
 class _HungError(Exception):
-    """A forked child does nothing at all: a package may have run an operator where it must not."""
+    """A forked child uses no processor time: a package may have run an operator in the server."""
 
 
 class _Server:
     def __init__(self, requests: BinaryIO, answers: BinaryIO) -> None:
         self.requests, self.answers = requests, answers
         self.ready: dict[str, bool] = {}
-        """What children have imported, and whether this process has yet to do so."""
+        """Modules that children have imported, and whether this process is to import them too."""
         self.path: tuple[str, ...] | None = None
-        """Where modules were searched when what children had imported was imported here, if anything was."""
+        """The import path with which this process imported modules of children; None if it has imported none."""
         self.forks = _FORKS
 
     def run(self) -> None:
@@ -197,7 +197,7 @@ class _Server:
             number = plain.pop("id")
             request = Request(**plain)
             if before and self.forks and any(self.ready.values()):
-                self._share(before)
+                self._import_shared(before)
             answer = {"id": number, "record": self.capture(request)}
             before = request
             self.answers.write(json.dumps(answer).encode() + b"\n")
@@ -207,15 +207,15 @@ class _Server:
         """Import what every capture needs; meanwhile nothing is read, and the kernel watches the parent."""
         if _FORKS:
             sandbox.die_with_parent()
-            if self._abandoned(0):  # before the kernel was told
+            if self._is_abandoned(0):  # before the kernel was told
                 raise SystemExit
             child.preload(*names)
             gc.freeze()  # children share the memory of what they do not touch
             sandbox.die_with_parent(False)
 
-    def _share(self, request: Request) -> None:
-        """Import for all children to come what one of them has imported, and ended well."""
-        threads, before = child.threads(), list(sys.path)
+    def _import_shared(self, request: Request) -> None:
+        """Import what a successful child has imported, so that later children need not."""
+        threads, before = child.count_threads(), list(sys.path)
         names = [name for name, todo in self.ready.items() if todo]
         self.ready = dict.fromkeys(self.ready, False)
         sandbox.go_offline()
@@ -224,14 +224,14 @@ class _Server:
             self._preload(*names)
         sys.path[:] = before
         self.path = request.sys_path
-        self.forks = child.threads() == threads  # a process with more of them cannot be forked safely
+        self.forks = child.count_threads() == threads  # a process with more of them cannot be forked safely
 
-    def _is_alike(self, request: Request) -> bool:
-        """Whether a child of this process would find the modules that the request means, and its network."""
+    def _can_fork(self, request: Request) -> bool:
+        """Return whether a forked child would find the modules and the network that the request means."""
         return self.path is None or (self.path == request.sys_path and not request.spec.get("network"))
 
     def capture(self, request: Request) -> str:
-        """Return the record's JSON, whatever becomes of the child."""
+        """Return the record as JSON, also if the child dies."""
         with contextlib.ExitStack() as files:
             try:
                 folder = files.enter_context(_temporary_folder(request.temporary)) if request.temporary else ""
@@ -239,7 +239,7 @@ class _Server:
                 result, output = (files.enter_context(_open_file(name)) for name in ("result", "output"))
                 start = time.monotonic()
                 try:
-                    forks = self.forks and self._is_alike(request)
+                    forks = self.forks and self._can_fork(request)
                     run = self._fork if forks else self._fresh
                     status = self._wait(run(request, result, output), request, output)
                 except _HungError:
@@ -254,11 +254,11 @@ class _Server:
                     return result.read().decode("utf-8", "replace")
                 if status == 1 and time.monotonic() - start >= request.seconds:
                     status = None  # the limit within the child, which may have had no file left to say so
-                failure = child.ended(status, child.tail(output.fileno()), request.seconds, request.sys_path)
+                failure = child.exit_failure(status, child.tail(output.fileno()), request.seconds, request.sys_path)
             except (OSError, ValueError) as error:  # no memory to fork, no room for files, no record in the file
                 message = f"no process for the capture: {getattr(error, 'strerror', None) or error}"
                 failure = Failure("limit", type(error).__name__, message, transient=True)
-        return child.failed(request.spec, failure).to_json()
+        return child.failure_record(request.spec, failure).to_json()
 
     def _fork(self, request: Request, result: BinaryIO, output: BinaryIO) -> _Process:
         server = os.getpid()
@@ -288,7 +288,7 @@ class _Server:
         return process
 
     def _wait(self, process: _Process, request: Request, output: BinaryIO) -> int | None:
-        """The exit status; None for a child that did not end itself in time.
+        """Return the exit status; None for a child that did not end itself in time.
 
         Raises:
             _HungError: a forked child hangs.
@@ -300,20 +300,20 @@ class _Server:
         work, since = -1, start
         try:
             while process.poll() is None and now < end:
-                if self._abandoned(0.01):
+                if self._is_abandoned(0.01):
                     raise SystemExit
-                _bound(output)
+                _limit_output(output)
                 now = time.monotonic()
-                if forked and (done := _work(process.pid)) != work:
+                if forked and (done := _processor_time(process.pid)) != work:
                     work, since = done, now
                 if work >= 0 and now - since > patience:
                     raise _HungError
             return process.poll()
         finally:
-            _end(process)
+            _end_process(process)
 
-    def _abandoned(self, seconds: float) -> bool:
-        """Wait a little. Whether whoever started this server has closed its input, or is no more."""
+    def _is_abandoned(self, seconds: float) -> bool:
+        """Wait, and return whether the process that started this server has closed its input or ended."""
         if sys.platform == "win32":
             time.sleep(seconds)
             return False
@@ -322,8 +322,8 @@ class _Server:
         return any(event & (select.POLLHUP | select.POLLERR) for _, event in poll.poll(seconds * 1000))
 
 
-def _work(pid: int) -> int:
-    """Processor time that a process has had, in clock ticks; -1 where nobody knows."""
+def _processor_time(pid: int) -> int:
+    """Return the processor time of a process in clock ticks; -1 where that is not known."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
     except OSError:
@@ -331,8 +331,8 @@ def _work(pid: int) -> int:
     return int(fields[11]) + int(fields[12])
 
 
-def _end(process: _Process) -> None:
-    """End a child, if it has not ended, and what it has left running, also in sessions of their own."""
+def _end_process(process: _Process) -> None:
+    """End a child and every process that it has started, also in sessions of their own."""
     if sys.platform != "win32":
         with contextlib.suppress(OSError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -371,7 +371,7 @@ _MOST_OUTPUT = 1 << 26
 """Bytes of what a capture prints; of more, only the end is kept."""
 
 
-def _bound(output: BinaryIO) -> None:
+def _limit_output(output: BinaryIO) -> None:
     if sys.platform != "win32" and os.fstat(output.fileno()).st_blocks * 512 > _MOST_OUTPUT:
         os.ftruncate(output.fileno(), 0)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tempfile
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from sphinx_fxgraph.worker import sandbox
 
 
 class RegistryError(ValueError):
-    """There is no list of models, and why."""
+    """A registry gives no list of models."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Listing:
-    """What a callable gave, and what it depends on: plain data that is kept in the cache."""
+    """The models that a callable listed and the files that it depends on: plain data, kept in the cache."""
 
     models: Any
     sources: Mapping[str, str]
@@ -48,11 +49,11 @@ class Listing:
             return None
 
     def to_json(self) -> str:
-        """The listing as text, one line a model or source."""
+        """Return the listing as JSON, one model or source a line."""
         return json.dumps(vars(self), indent=0, sort_keys=True, ensure_ascii=False) + "\n"
 
     def is_fresh(self, finder: SourceFinder) -> bool:
-        """Whether all sources are what they were, and no file has come to them or gone."""
+        """Return whether no source has changed and no file was added beside them or removed."""
         sources = tuple(Source(file, digest) for file, digest in self.sources.items())
         if finder.stale_reasons(Head(spec={}, sources=sources, distributions=self.distributions)):
             return False
@@ -65,25 +66,39 @@ class Listing:
 
 
 def is_callable(registry: str) -> bool:
-    """Whether a text names a callable: ``torchvision.models:list_models``."""
+    """Return whether a text names a callable, as ``torchvision.models:list_models`` does."""
     return bool(re.fullmatch(r"[\w.]+:[\w.]+", registry))
 
 
 def call(registry: str, *, python: str, sys_path: Sequence[str], folder: str, seconds: float) -> Listing:
     """Run a registry's callable in a process of its own, without network.
 
+    Args:
+        registry: the callable, as ``module:name``.
+        python: the interpreter.
+        sys_path: the import path.
+        folder: the current folder.
+        seconds: the time limit.
+
     Raises:
         RegistryError: it gives no list.
     """
     from sphinx_fxgraph.worker.process import STARTUP, command  # only where something is called
 
-    request = {"callable": registry, "sys_path": list(sys_path), "folder": folder, "seconds": seconds}
-    try:
-        run = sandbox.run([*command(python), "--list"], json.dumps(request).encode(), timeout=seconds + STARTUP)
-    except sandbox.ProgramError as error:
-        raise RegistryError(f"{registry}: no list: it {error}") from None
-    except OSError as error:
-        raise RegistryError(f"{registry}: the interpreter does not start: {error.strerror or error}") from None
+    with tempfile.TemporaryDirectory(prefix="fxgraph-", ignore_cleanup_errors=True) as temporary:
+        request = {
+            "callable": registry,
+            "sys_path": list(sys_path),
+            "folder": folder,
+            "seconds": seconds,
+            "temporary": temporary,
+        }
+        try:
+            run = sandbox.run([*command(python), "--list"], json.dumps(request).encode(), timeout=seconds + STARTUP)
+        except sandbox.ProgramError as error:
+            raise RegistryError(f"{registry}: no list: it {error}") from None
+        except OSError as error:
+            raise RegistryError(f"{registry}: the interpreter does not start: {error.strerror or error}") from None
     try:
         answer = json.loads(run.output)
     except (ValueError, RecursionError):
@@ -95,7 +110,7 @@ def call(registry: str, *, python: str, sys_path: Sequence[str], folder: str, se
 
 
 def read(path: Path) -> Any:
-    """What stands in a YAML or TOML file.
+    """Return the content of a YAML or TOML file.
 
     Raises:
         RegistryError: there is none, or it cannot be read.
@@ -116,7 +131,9 @@ def read(path: Path) -> Any:
 
 
 def entries(found: Any) -> list[Entry]:
-    """The models in a list of names, a list of mappings with ``name``, or a mapping by name; below ``models`` or not.
+    """Return the models of a list of names, a list of mappings with ``name``, or a mapping by name.
+
+    Each may also stand below the key ``models``.
 
     Raises:
         RegistryError: it is none of these.

@@ -165,7 +165,7 @@ def enter(output: int, folder: str, sys_path: Sequence[str], memory: int = 0, te
         os.environ.update(TMPDIR=temporary, TEMP=temporary, TMP=temporary)
         tempfile.tempdir = None  # where the server's own temporary files are
     sys.path[:] = dict.fromkeys([*sys_path, *sys.path])
-    fingerprints.look_again()
+    fingerprints.refresh_finders()
     with contextlib.suppress(OSError):
         os.chdir(folder)
     if sys.platform == "linux":
@@ -200,7 +200,7 @@ def _prctl(option: int, value: int) -> None:
 
 
 def die_with_parent(yes: bool = True) -> None:
-    """Let the kernel kill this process when the thread that started it ends; no more, if not ``yes``. Linux only."""
+    """Let the kernel kill this process when the thread that started it ends; stop that if not ``yes``. Linux only."""
     _prctl(_SET_PDEATHSIG, signal.SIGKILL if yes and sys.platform == "linux" else 0)
 
 
@@ -266,7 +266,7 @@ _SIOCSIFFLAGS, _IFF_UP = 0x8914, 0x1
 
 
 def refuse_network() -> list[str]:
-    """Make this process refuse every connection but local sockets. The list returned tells what was refused."""
+    """Refuse every connection of this process but local sockets, and return a list that takes what is refused."""
     refused: list[str] = []
 
     def refuse(*address: Any) -> NoReturn:
@@ -289,7 +289,7 @@ def refuse_network() -> list[str]:
 
 
 def go_offline() -> None:
-    """Tell the hub's client, which else tries again and again before it looks at what it has on disk."""
+    """Set the environment variables that keep the client of Hugging Face's hub from retrying without network."""
     os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1", HF_DATASETS_OFFLINE="1")
 
 
@@ -312,7 +312,7 @@ def no_compile_cache() -> Iterator[None]:
 
 @contextlib.contextmanager
 def silence() -> Iterator[None]:
-    """Let nothing that is printed be seen, by Python or below it."""
+    """Discard what Python and C code print."""
     kept = os.dup(1), os.dup(2)
     nothing = os.open(os.devnull, os.O_WRONLY)
     try:

@@ -12,7 +12,7 @@ import pytest
 
 from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.spec.spec import GraphSpec
-from sphinx_fxgraph.worker.child import ended
+from sphinx_fxgraph.worker.child import exit_failure
 
 WORKER = [sys.executable, "-m", "sphinx_fxgraph.worker.process"]
 
@@ -95,9 +95,9 @@ def test_the_place_of_a_crash_is_in_the_models_code_if_it_was_there_at_all() -> 
     ):
         crash = "Fatal Python error: Aborted\n\n" + dump('"/x.py", line 1 in other') + "\nCurrent t"
         crash += dump(*frames).removeprefix("T") + "\nExtension modules: numpy\n"
-        failure = ended(-6, crash, 60, path)
+        failure = exit_failure(-6, crash, 60, path)
         assert (failure.type, failure.file, failure.line) == ("SIGABRT", *place)
-        timeout = ended(1, "printed\nTimeout (0:00:03)!\n" + dump(*frames), 3, path)
+        timeout = exit_failure(1, "printed\nTimeout (0:00:03)!\n" + dump(*frames), 3, path)
         assert (timeout.type, timeout.file, timeout.line) == ("timeout", *place)
         assert timeout.message == "no result within 3 s (:timeout: sets the limit)"
 
@@ -123,7 +123,7 @@ def test_the_place_of_a_crash_is_in_the_models_code_if_it_was_there_at_all() -> 
 def test_what_ended_a_process_is_told_without_what_is_of_this_machine(
     status: int | None, output: str, kind: str, message: str
 ) -> None:
-    failure = ended(status, output, 60, [])
+    failure = exit_failure(status, output, 60, [])
     assert (failure.stage, failure.type, failure.transient) == ("limit", kind, True)
     assert message in failure.message
     assert len(failure.message) < 500

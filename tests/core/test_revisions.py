@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from sphinx_fxgraph.cache.store import RecordFileError, Store, at_revision, from_file, is_revision, not_added
+from sphinx_fxgraph.cache.store import RecordFileError, Store, at_revision, from_file, is_revision, untracked
 from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.spec.spec import GraphSpec
 
@@ -104,10 +104,10 @@ def test_what_a_clone_would_lack_is_known_also_in_a_hook_of_a_linked_work_tree(
     store.put_drawing(new, "digraph {}\n", {}, "dot")
     (store.folder / "README.md").write_text("mine\n")
     monkeypatch.setenv("GIT_DIR", str(repository / ".git/worktrees/tree"))  # as git tells the hooks it runs
-    used = store.used([*SPECS, OTHER, new])
-    lacking = {path.name for path in not_added(used)}
+    used = store.used_files([*SPECS, OTHER, new])
+    lacking = {path.name for path in untracked(used)}
     assert lacking == {f"New-{new.id[:8]}{suffix}" for suffix in (".json", ".dot", ".layout.json")}
-    assert not not_added(store.used([*SPECS, OTHER]))
+    assert not untracked(store.used_files([*SPECS, OTHER]))
     monkeypatch.delenv("GIT_DIR")
     git(tree, "add", "-f", "docs")
-    assert not not_added(used)
+    assert not untracked(used)
