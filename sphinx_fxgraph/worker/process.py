@@ -35,7 +35,7 @@ from sphinx_fxgraph.worker.child import Request
 from sphinx_fxgraph.worker.sandbox import remove_folder
 
 
-def listed(request: Mapping[str, Any], result: int, output: int) -> NoReturn:
+def write_listing(request: Mapping[str, Any], result: int, output: int) -> NoReturn:
     """Call what the request names, write what it gives to ``result`` as JSON, and end this process.
 
     Args:
@@ -50,7 +50,7 @@ def listed(request: Mapping[str, Any], result: int, output: int) -> NoReturn:
         sandbox.leave_network()
         sandbox.refuse_network()
         sandbox.limit_time(request["seconds"], log)
-        answer = json.dumps(_answer(request["callable"])).encode()
+        answer = json.dumps(_list_models(request["callable"])).encode()
         sandbox.end_children()
         with open(result, "wb") as file:
             file.write(answer)
@@ -61,7 +61,7 @@ def listed(request: Mapping[str, Any], result: int, output: int) -> NoReturn:
         os._exit(status)
 
 
-def _answer(name: str) -> dict[str, Any]:
+def _list_models(name: str) -> dict[str, Any]:
     module, _, path = name.partition(":")
     try:
         found = operator.attrgetter(path)(importlib.import_module(module))()
@@ -137,7 +137,7 @@ def main(arguments: list[str]) -> None:
     """Serve until standard input is closed, or make one capture, or call one registry."""
     sandbox.die_with_parent()
     if arguments[:1] == ["--list"]:
-        listed(json.loads(sys.stdin.buffer.read()), os.dup(1), os.dup(2))
+        write_listing(json.loads(sys.stdin.buffer.read()), os.dup(1), os.dup(2))
     if arguments[:1] == ["--once"]:
         request = Request(**json.loads(sys.stdin.buffer.read()))
         result = os.dup(1)
@@ -148,8 +148,15 @@ def main(arguments: list[str]) -> None:
         if sys.platform != "win32":
             signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that temporary folders are removed
         sandbox.adopt_orphans()
-        with contextlib.suppress(BrokenPipeError):  # whoever asked is no more
-            _Server(requests, answers).run()
+        status = 1
+        try:
+            with contextlib.suppress(BrokenPipeError):  # whoever asked is no more
+                _Server(requests, answers).run()
+            status = 0
+        except Exception:  # noqa: BLE001 - told by the exit status and the output
+            traceback.print_exc()
+        finally:
+            os._exit(status)  # taking torch down in order takes longer than a killed build may leave us
 
 
 class _Process(Protocol):
