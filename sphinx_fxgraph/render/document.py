@@ -106,18 +106,23 @@ class Strips:
     """How many of them stand side by side on one page."""
 
 
-def strips(picture: Frame, size: tuple[float, float], paper: tuple[float, float], gap: float) -> Strips:
-    """One piece where that can be read, else strips from the top to the bottom, cut between boxes where they can be.
+def strips(
+    picture: Frame, size: tuple[float, float], paper: tuple[float, float], gap: float, *, whole: bool = False
+) -> Strips:
+    """Return how a picture fits on paper: as one piece where that can be read, else as strips from top to bottom.
+
+    Strips are cut between boxes where they can be.
 
     Args:
         picture: what is drawn.
         size: its width and height in units, with what stands below it.
         paper: width and height in points that a page has for it.
         gap: points between two strips.
+        whole: whether it is one piece on one page in any case.
     """
     (width, height), (room, tallest) = size, paper
     scale = min(_NATURAL, room / width, tallest / height)
-    if scale >= min(_SMALLEST, room / width):
+    if whole or scale >= min(_SMALLEST, room / width):
         return Strips(width, scale, ((0, height),), 1)
     abreast = max(1, int((room + gap) / (width * _SMALLEST + gap)))
     scale = min(_SMALL, ((room + gap) / abreast - gap) / width)

@@ -231,7 +231,8 @@ def put(env: BuildEnvironment, place: fxgraph) -> Sequence[nodes.Element]:
     write(file, svg if kind == ".svg" else export.CONVERTERS[kind](svg))
     if is_latex:
         size = document.print_size(picture, shares=how["shares"], legend=how["legend"])
-        cut = strips(picture, size, _PAPER, GAP)
+        whole = look_of(place["look"]).depth is None  # an overview is one figure
+        cut = strips(picture, size, _PAPER, GAP, whole=whole)
         if container(place, "latex") is not None:  # a float cannot stand there, so there is one sheet
             text = f"\\sphinxincludegraphics[width={cut.width * cut.scale:.0f}bp]{{{file.name}}}"
             return [nodes.raw("", text, format="latex")]

@@ -63,6 +63,13 @@ def test_a_tall_picture_is_cut_between_its_boxes() -> None:
         assert not [box for box in boxes(picture) if box[0] < cut < box[1]]
 
 
+def test_an_overview_is_one_piece_however_tall() -> None:
+    picture = chain(400)
+    found = strips(picture, (picture.width, picture.height), PAPER, GAP, whole=True)
+    assert found.cuts == ((0, picture.height),)
+    assert found.scale * picture.height == pytest.approx(PAPER[1])
+
+
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("paper", [PAPER, (120.0, 200.0)])
 def test_strips_are_the_whole_picture_and_fit_on_the_page(seed: int, paper: tuple[float, float]) -> None:
