@@ -1,4 +1,4 @@
-"""Records as earlier versions wrote them: every field spelled out, arguments as text."""
+"""Records as earlier versions wrote them: every field spelled out, arguments as text before schema 4."""
 
 from __future__ import annotations
 
@@ -16,8 +16,12 @@ COUNTS = dict.fromkeys(("parameters", "trainable", "buffers", "bytes"), 0)
 
 
 def older_json(record: Record, schema: int) -> str:
-    """Return a record in the format of schema 1, 2 or 3."""
+    """Return a record in the format of schema 1, 2, 3 or 4."""
     plain = msgspec.to_builtins(record) | {"schema": schema}
+    if schema == 4:
+        for node in (node for body in plain.get("bodies", {}).values() for node in body.get("nodes", ())):
+            node.setdefault("inputs", [])
+        return json.dumps(plain)
     for name, body in plain.get("bodies", {}).items():
         body["outputs"] = [value[1:] for value in body.get("outputs", [])]
         for node, written in zip(record.bodies[name].nodes, body.get("nodes", []), strict=True):

@@ -97,7 +97,7 @@ class Store:
     def record(self, spec: Key) -> Record | None:
         """Return the record of this spec, also if it is stale or of an older format; None if none can be read."""
         # A build that changes nothing has no use for the graph.
-        from sphinx_fxgraph.record.codec import check_calls
+        from sphinx_fxgraph.record.checks import check_calls
         from sphinx_fxgraph.record.model import Record
 
         found = self._find(spec, Record)

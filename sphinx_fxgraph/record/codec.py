@@ -1,105 +1,36 @@
 """The file format of a record: JSON, one node, module or source a line; see ``docs/design/record.rst``.
 
-A file is what `msgspec` makes of the record, with these rules on top:
+A file holds the fields of the record, made short by these rules:
 
-1. A field that has its default value is left out; so is a field of a node that the rest of the node tells (`_told`).
-2. A tensor is written ``"f32[1, 64, 56, 56] weight"``.
-3. A class is written by its last name; ``types`` has the full names.
-4. A module with ``same`` has below it what the module of that path has.
+1. A field that has its default value is left out. Some defaults depend on the rest of the record: see `_node_defaults`
+   and `_module_defaults`.
+2. A tensor is written ``"f32[1, 64, 56, 56] weight"``, and so is an input that is one tensor.
+3. A value is written ``"$conv1"``, and ``"$lstm:1"`` where it is not the first output.
+4. A class is written by its last name; ``types`` has the full names.
+5. A line of the ``forward`` of the body's own class is written as a number.
+6. A node with ``leaf`` has the fields of that entry of ``leaves``: several modules of one configuration share it.
+7. A module with ``same`` has below it what the module of that path has.
 """
 
 from __future__ import annotations
 
 import functools
+import hashlib
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 import msgspec
 
-from sphinx_fxgraph.record.arguments import Value, values_in
-from sphinx_fxgraph.record.header import SCHEMA, RecordError
-
-if TYPE_CHECKING:
-    from sphinx_fxgraph.record.model import Body, Record
-
-
-_MOST_OPERATORS = 10_000_000
-"""More than any model has: a hostile file of nested bodies must not keep a reader busy for ever."""
-_DEEPEST = 200
-"""Likewise: readers go through the levels by recursion."""
-
-
-def check_references(record: Record) -> None:
-    """See that all values and bodies that are named are there, and that bodies do not nest for ever.
-
-    Raises:
-        ValueError: something leads nowhere, in a circle or on and on.
-        RecursionError: the bodies nest deeper still.
-    """
-    if record.root and record.root not in record.bodies:
-        raise ValueError(f"no body {record.root!r}")
-    sizes: dict[str, tuple[int, int]] = {}
-    for name in record.bodies:
-        _size(name, record.bodies, sizes)
-
-
-def check_calls(record: Record) -> None:
-    """Check that each call gives a body as many values as it takes, and that nothing is to be given to the root.
-
-    Every capture keeps this rule, and whoever goes through the calls of a record relies on it. It is checked where a
-    file that anyone may have written is read.
-
-    Raises:
-        RecordError: a call does not fit.
-    """
-    if record.root and record.bodies[record.root].inputs:
-        raise RecordError(f"{record.root!r} takes values, and nothing calls it")
-    for name, body in record.bodies.items():
-        for node in body.nodes:
-            if node.body and len(node.inputs) != len(record.bodies[node.body].inputs):
-                raise RecordError(f"{name}: {node.name!r} gives {node.body!r} more or fewer values than it takes")
-
-
-def _size(name: str, bodies: Mapping[str, Body], sizes: dict[str, tuple[int, int]]) -> tuple[int, int]:
-    """How many operators one run of a body has, and how deep it nests; checks the body on the way."""
-    if name in sizes:
-        if not sizes[name][0]:
-            raise ValueError(f"body {name!r} contains itself")
-        return sizes[name]
-    sizes[name] = 0, 0
-    body = bodies[name]
-    size, depth = 1, 1
-    known = {"": len(body.inputs)}
-    for node in body.nodes:
-        _check_values(name, node.inputs, known)
-        _check_values(name, values_in(node.args, node.kwargs.values()), known)
-        if node.name in known:
-            raise ValueError(f"{name}: two nodes are called {node.name!r}")
-        if node.body and node.body not in bodies:
-            raise ValueError(f"{name}: no body {node.body!r}")
-        inner_size, inner_depth = _size(node.body, bodies, sizes) if node.body else (1, 0)
-        size, depth = size + inner_size, max(depth, inner_depth + 1)
-        known[node.name] = len(bodies[node.body].outputs) if node.body else 1
-    _check_values(name, body.outputs, known)
-    if size > _MOST_OPERATORS or depth > _DEEPEST:
-        raise ValueError(f"body {name!r} runs more than {_MOST_OPERATORS:,} operators or {_DEEPEST} levels")
-    sizes[name] = size, depth
-    return size, depth
-
-
-def _check_values(name: str, values: tuple[Value, ...], known: Mapping[str, int]) -> None:
-    for value in values:
-        if not 0 <= value.output < known.get(value.node, 0):
-            raise ValueError(f"{name}: no such value {(value.node, value.output)!r}")
-
+from sphinx_fxgraph.record.header import SCHEMA
 
 Plain = dict[str, Any]
 
 _OPEN: Plain = {
     "bodies": {"*": {"nodes": {}, "inputs": {}}},
+    "leaves": {},
     "modules": {},
     "types": {},
     "sources": {},
@@ -114,14 +45,18 @@ _SORTED = ("spec", "bodies", "ties", "distributions", "made_by")
 _MOST_MODULES = 500_000
 """More modules than any model has: a small hostile file must not stand for an endless list."""
 _TENSOR = re.compile(r"(\w+)\[(.*?)\](?: (.*))?", re.DOTALL)
+_TENSORS = ("outputs", "parameters", "buffers")
+"""The fields of a node that hold tensors."""
+_LEAF = ("type", "base", "detail", "config", "parameters", "buffers", "inplace")
+"""The fields of a node that an entry of ``leaves`` holds."""
 
 
-def text(record: msgspec.Struct) -> str:
+def encode(record: msgspec.Struct) -> str:
     """Return a record as JSON."""
     plain: Plain = msgspec.to_builtins(record, enc_hook=_builtin)
     plain = {"schema": max(plain.pop("schema", 0), SCHEMA)} | plain
     plain |= {key: dict(sorted(plain[key].items())) for key in _SORTED if key in plain}
-    lines = _lines(_shortened(plain), _OPEN)
+    lines = _lines(_shorten(plain), _OPEN)
     return ("\n".join(lines) + "\n").encode("utf-8", "replace").decode()  # a lone surrogate fits in no file
 
 
@@ -133,93 +68,210 @@ def _builtin(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} in a record")
 
 
-def lengthened(plain: Plain) -> Plain:
-    """Return the fields of a record from what a file holds.
+def lengthen(plain: Plain) -> Plain:
+    """Return all fields of a record from the short form that a file holds.
 
     Raises:
         TypeError, KeyError, AttributeError, IndexError, ValueError: it is no record.
     """
     classes = plain.pop("types", {})
-    for body in plain.get("bodies", {}).values():
-        _rename(body, classes)
-        for given in body.get("inputs", ()):
-            _each(given, "tensors", _long_tensor)
-        for number, node in enumerate(body.get("nodes", ())):
-            _rename(node, classes)
-            for key in ("outputs", "parameters", "buffers"):
-                _each(node, key, _long_tensor)
-            body["nodes"][number] = _told(node) | node
+    leaves = plain.pop("leaves", {})
+    bodies = plain.get("bodies", {})
+    for part in (*leaves.values(), *bodies.values()):
+        _rename(part, classes)
+    for body in bodies.values():
+        _each(body, "inputs", _long_input)
+        _each(body, "outputs", _long_argument)
+        before = "" if body.get("inputs") else None
+        for number, short in enumerate(body.get("nodes", ())):
+            _rename(short, classes)
+            node = leaves[short.pop("leaf")] | short if "leaf" in short else short
+            body["nodes"][number] = _long_node(node, before, body, bodies)
+            before = node["name"]
     modules = plain.get("modules", [])
     for module in modules:
         _rename(module, classes)
-    return plain | {"modules": _all_modules(modules)}
+    return plain | {"modules": [_module_defaults(each, bodies) | each for each in _all_modules(modules)]}
 
 
-def _shortened(plain: Plain) -> Plain:
+def _shorten(plain: Plain) -> Plain:
     """Apply the rules to the fields of a record."""
-    modules = list(_listed(plain.get("modules", ())))
-    parts = [part for body in plain.get("bodies", {}).values() for part in (body, *body.get("nodes", ()))]
-    types_used = dict.fromkeys(part["type"] for part in (*parts, *modules) if part.get("type"))
-    names = {full: full for full in types_used if "." not in full}
-    for full in types_used:
-        names.setdefault(full.rpartition(".")[2] or full, full)
-    short = {full: name for name, full in names.items()}
-    for body in plain.get("bodies", {}).values():
-        for given in body.get("inputs", ()):
-            _each(given, "tensors", _short_tensor)
-        nodes = body.get("nodes", ())
-        body |= {"nodes": [_short_node(node) for node in nodes]} if nodes else {}
-        for part in (body, *body.get("nodes", ())):
-            _rename(part, short)
-    for module in modules:
-        _rename(module, short)
-    types = {name: full for full, name in short.items() if name != full}
-    return plain | ({"modules": modules} if modules else {}) | ({"types": types} if types else {})
+    bodies = plain.get("bodies", {})
+    modules = list(_without_repeats([_short_module(module, bodies) for module in plain.get("modules", ())]))
+    parts = [part for body in bodies.values() for part in (body, *body.get("nodes", ()))]
+    names = _short_names(part["type"] for part in (*parts, *modules) if part.get("type"))
+    for body in bodies.values():
+        before = "" if body.get("inputs") else None
+        nodes = []
+        for node in body.get("nodes", ()):
+            nodes.append(_short_node(node, before, body, bodies))
+            before = node["name"]
+        body |= {"nodes": nodes} if nodes else {}
+    for body in bodies.values():
+        _each(body, "inputs", _short_input)
+        _each(body, "outputs", _short_argument)
+    leaves = _share_leaves([node for body in bodies.values() for node in body.get("nodes", ())])
+    parts = [part for body in bodies.values() for part in (body, *body.get("nodes", ()))]
+    for part in (*parts, *leaves.values(), *modules):
+        _rename(part, names)
+    types = {name: full for full, name in names.items() if name != full}
+    tables = {"modules": modules, "leaves": leaves, "types": types}
+    return plain | {key: table for key, table in tables.items() if table}
 
 
 # -- nodes
 
 
-def _told(node: Plain) -> Plain:
-    """Return the fields of a node that its other fields tell where nothing else is said."""
-    class_ = node.get("type", "")
-    return {
-        "op": "call_module" if class_ else "call_function",
-        "target": node["name"].partition("@")[0],
-        "kind": class_.rpartition(".")[2] or node["name"].rstrip("_0123456789"),
-        "inputs": _values((*node.get("args", ()), *node.get("kwargs", {}).values())),
-    }
+def _node_defaults(node: Plain, before: str | None, bodies: Plain) -> Plain:
+    """Return what a field of a node is where the file leaves it out.
+
+    Args:
+        node: the node, in the long form as far as it is known.
+        before: the name of the node before; the empty name for the first input of the body.
+        bodies: all bodies.
+    """
+    told: Plain = {"type": bodies[node["body"]]["type"] if node.get("body") in bodies else ""}
+    class_ = node.get("type", told["type"])
+    told["op"] = "call_module" if class_ else "call_function"
+    told["target"] = node["name"].partition("@")[0]
+    told["kind"] = class_.rpartition(".")[2] or node["name"].rstrip("_0123456789")
+    takes_none = before is None or (told | node)["op"] in ("placeholder", "get_attr")
+    told["args"] = [] if takes_none else [["$", before, 0]]
+    told["inputs"] = _values((*node.get("args", told["args"]), *node.get("kwargs", {}).values()))
+    return told
 
 
-def _short_node(node: Plain) -> Plain:
-    told = _told(node)
-    short = {key: value for key, value in node.items() if key not in told}
-    said = {"op": node["op"], "target": node["target"], "kind": node["kind"], "inputs": list(node.get("inputs", ()))}
-    short |= {key: value for key, value in said.items() if value != told[key]}
-    for key in ("outputs", "parameters", "buffers"):
+_EMPTY: Plain = {"type": "", "args": [], "inputs": []}
+"""The fields of a node that `msgspec` leaves out if they are empty, and whose default is another in a file."""
+
+
+def _long_node(node: Plain, before: str | None, body: Plain, bodies: Plain) -> Plain:
+    for key in _TENSORS:
+        _each(node, key, _long_tensor)
+    for key in ("args", "inputs"):
+        _each(node, key, _long_argument)
+    if "kwargs" in node:
+        node["kwargs"] = {key: _long_argument(value) for key, value in node["kwargs"].items()}
+    if isinstance(node.get("where"), int):
+        node["where"] = f"{_forward(body)}:{node['where']}"
+    return _node_defaults(node, before, bodies) | node
+
+
+def _short_node(node: Plain, before: str | None, body: Plain, bodies: Plain) -> Plain:
+    node = node | {key: empty for key, empty in _EMPTY.items() if key not in node}
+    told = _node_defaults(node, before, bodies)
+    short = {key: value for key, value in node.items() if key not in told or _lists(value) != told[key]}
+    for key in _TENSORS:
         _each(short, key, _short_tensor)
-    return {key: short[key] for key in ("name", *short)}
+    for key in ("args", "inputs"):
+        _each(short, key, _short_argument)
+    if "kwargs" in short:
+        short["kwargs"] = {key: _short_argument(value) for key, value in short["kwargs"].items()}
+    function, _, line = short.get("where", "").rpartition(":")
+    if function == _forward(body) and re.fullmatch("[1-9][0-9]{0,8}", line):
+        short["where"] = int(line)
+    return {key: short[key] for key in ("name", *(key for key in node if key in short), *short)}
 
 
-def _values(arguments: Any) -> list[Any]:
+def _lists(value: Any) -> Any:
+    """Return a value with lists in place of tuples."""
+    return [*map(_lists, value)] if isinstance(value, list | tuple) else value
+
+
+def _forward(body: Plain) -> str:
+    """Return the name of the function that a body is the inside of."""
+    return f"{body['type'].rpartition('.')[2]}.forward"
+
+
+def _share_leaves(nodes: list[Plain]) -> Plain:
+    """Return the entries that several leaf modules share, and put their names in place of the fields.
+
+    The name of an entry is the class and a digest of the fields, so that it does not depend on other entries.
+    """
+    users: dict[str, list[Plain]] = {}
+    for node in nodes:
+        if node.get("type") and not node.get("body"):
+            fields = {key: node[key] for key in _LEAF if key in node}
+            users.setdefault(json.dumps(fields), []).append(node)
+    shared = {
+        text: hashlib.sha256(text.encode("utf-8", "replace")).hexdigest() for text in users if len(users[text]) > 1
+    }
+    size = next(
+        (size for size in range(3, 64) if len({digest[:size] for digest in shared.values()}) == len(shared)), 64
+    )
+    leaves: Plain = {}
+    for text, digest in shared.items():
+        fields = json.loads(text)
+        name = f"{fields['type'].rpartition('.')[2]}.{digest[:size]}"
+        leaves[name] = fields
+        for node in users[text]:
+            rest = {key: node.pop(key) for key in tuple(node) if key != "name"}
+            node |= {"leaf": name} | {key: value for key, value in rest.items() if key not in _LEAF}
+    return dict(sorted(leaves.items()))
+
+
+def _values(arguments: Iterable[Any]) -> list[Any]:
     """Return the values that arguments refer to, each once, as `arguments.values_in` does."""
     found: dict[tuple[Any, ...], list[Any]] = {}
     todo = list(arguments)[::-1]
     while todo:
         item = todo.pop()
         if isinstance(item, list | tuple):
-            match item[0]:
-                case "$":
-                    found[tuple(item)] = list(item)
-                case "slice":
-                    todo += item[:0:-1]
-                case "list" | "tuple":
-                    todo += item[1][::-1]
-                case "dict":
-                    todo += [*itertools.chain.from_iterable(item[1])][::-1]
-                case "object":
-                    todo += [*item[2], *(pair[1] for pair in item[3])][::-1]
+            if item[0] == "$":
+                found[tuple(item)] = list(item)
+            else:
+                todo += _inside(item)[::-1]
     return list(found.values())
+
+
+def _inside(container: list[Any] | tuple[Any, ...]) -> list[Any]:
+    """Return the arguments in an argument that is an array."""
+    match container[0]:
+        case "slice":
+            return list(container[1:])
+        case "list" | "tuple":
+            return list(container[1])
+        case "dict":
+            return [*itertools.chain.from_iterable(container[1])]
+        case "object":
+            return [*container[2], *(pair[1] for pair in container[3])]
+    return []
+
+
+def map_array(container: list[Any] | tuple[Any, ...], change: Callable[[Any], Any]) -> list[Any]:
+    """Return an argument that is an array with the arguments in it changed."""
+    match container[0]:
+        case "slice":
+            return ["slice", *map(change, container[1:])]
+        case "list" | "tuple":
+            return [container[0], [*map(change, container[1])]]
+        case "dict":
+            return ["dict", [[*map(change, pair)] for pair in container[1]]]
+        case "object":
+            pairs = [[key, change(item)] for key, item in container[3]]
+            return ["object", container[1], [*map(change, container[2])], pairs]
+    return list(container)
+
+
+def _short_argument(argument: Any) -> Any:
+    if isinstance(argument, str):
+        return ["str", argument] if argument.startswith("$") else argument
+    if isinstance(argument, list | tuple):
+        if argument[0] == "$" and ":" not in argument[1]:
+            return f"${argument[1]}:{argument[2]}" if argument[2] else f"${argument[1]}"
+        return map_array(argument, _short_argument)
+    return argument
+
+
+def _long_argument(short: Any) -> Any:
+    if isinstance(short, str):
+        if not short.startswith("$"):
+            return short
+        name, _, output = short[1:].partition(":")
+        return ["$", name, int(output or 0)]
+    if isinstance(short, list):
+        return short[1] if short[0] == "str" else map_array(short, _long_argument)
+    return short
 
 
 # -- tensors and classes
@@ -246,9 +298,36 @@ def _parsed(short: str) -> Plain:
     return {"dtype": dtype, "shape": shape} | ({"path": path} if path else {})
 
 
+def _short_input(given: Plain) -> Any:
+    tensors = given.get("tensors", ())
+    if len(tensors) == 1 and not tensors[0].get("path"):
+        short = _short_tensor(tensors[0] | ({"path": given["name"]} if given["name"] else {}))
+        if isinstance(short, str):
+            return short
+    _each(given, "tensors", _short_tensor)
+    return given
+
+
+def _long_input(short: Any) -> Plain:
+    if isinstance(short, dict):
+        _each(short, "tensors", _long_tensor)
+        return short
+    tensor = dict(_parsed(short))
+    return {"name": tensor.pop("path", ""), "tensors": [tensor]}
+
+
 def _each(part: Plain, key: str, step: Callable[[Any], Any]) -> None:
     if key in part:
         part[key] = [step(item) for item in part[key]]
+
+
+def _short_names(classes: Iterable[str]) -> dict[str, str]:
+    """Return the last name of each class, where no other class has it."""
+    used = dict.fromkeys(classes)
+    names = {full: full for full in used if "." not in full}
+    for full in used:
+        names.setdefault(full.rpartition(".")[2] or full, full)
+    return {full: name for name, full in names.items()}
 
 
 def _rename(part: Plain, names: Mapping[str, str]) -> None:
@@ -259,7 +338,19 @@ def _rename(part: Plain, names: Mapping[str, str]) -> None:
 # -- modules
 
 
-def _listed(modules: Any) -> Iterator[Plain]:
+def _module_defaults(module: Plain, bodies: Plain) -> Plain:
+    """Return what a field of a module is where the file leaves it out."""
+    told = {"trainable": module.get("parameters", 0)}
+    return told | ({"type": bodies[module["body"]]["type"]} if module.get("body") in bodies else {})
+
+
+def _short_module(module: Plain, bodies: Plain) -> Plain:
+    module = {"trainable": 0} | module
+    told = _module_defaults(module, bodies)
+    return {key: value for key, value in module.items() if key not in told or value != told[key]}
+
+
+def _without_repeats(modules: list[Plain]) -> Iterator[Plain]:
     """Yield the modules without those below one that has the same below it as one before."""
     first: dict[str, str] = {}
     seen: set[str] = set()
@@ -297,7 +388,7 @@ def _ends(paths: list[str]) -> list[int]:
 
 
 def _all_modules(entries: list[Plain]) -> list[Plain]:
-    """Return all modules from what `_listed` yields.
+    """Return all modules from what `_without_repeats` yields.
 
     Raises:
         ValueError: they are too many.

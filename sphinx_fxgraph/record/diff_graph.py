@@ -15,7 +15,7 @@ from sphinx_fxgraph.record.diff import Bodies, Comparison, Pair, inside, names_o
 from sphinx_fxgraph.record.model import Body, BodyInput, Node, Record
 
 
-def merged(before: Record, after: Record) -> Record:
+def merge(before: Record, after: Record) -> Record:
     """One record of both; what differs bears ``added``, ``removed`` or ``changed`` among its marks.
 
     A module call with a difference anywhere inside counts as changed.
@@ -51,7 +51,7 @@ class _Merger:
             nodes = _Nodes(self, bodies, input_numbers)
             lost = [nodes.value(value) for value in old.outputs[len(new.outputs) :]]
             self._done[bodies] = _Merged(
-                self._keep(bodies[1], Body(new.type, inputs, tuple(nodes.merged()), (*new.outputs, *lost))),
+                self._keep(bodies[1], Body(new.type, inputs, tuple(nodes.merge()), (*new.outputs, *lost))),
                 input_numbers,
                 tuple(range(len(old.outputs))),
             )
@@ -88,7 +88,7 @@ class _Nodes:
         """A value of the old body."""
         return Value(self.names[value.node], value.output) if value.node else Value("", self.inputs[value.output])
 
-    def merged(self) -> Iterator[Node]:
+    def merge(self) -> Iterator[Node]:
         """All nodes, in an order that is right for both models."""
         for pair in self.pairs:
             old, new = pair

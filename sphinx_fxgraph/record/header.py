@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 import msgspec
 
-SCHEMA = 4
+SCHEMA = 5
 """Version of the format. It is part of the record and not of the spec id: an older record is stale, never missing."""
 
 

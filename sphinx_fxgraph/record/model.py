@@ -19,14 +19,14 @@ from typing import Any, Literal
 import msgspec
 from msgspec.structs import replace
 
-from sphinx_fxgraph.record import codec, schema3
+from sphinx_fxgraph.record import codec, older
 from sphinx_fxgraph.record.arguments import (
     Argument,
     Value,  # it is found here too
     format_call,
     map_argument,
 )
-from sphinx_fxgraph.record.codec import check_references
+from sphinx_fxgraph.record.checks import check_references
 from sphinx_fxgraph.record.header import SCHEMA, Failure, RecordError, Source, decoded
 
 Dim = int | str
@@ -274,7 +274,7 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
 
     def to_json(self) -> str:
         """The record as text: sorted keys, one node, module or source a line."""
-        return codec.text(self)
+        return codec.encode(self)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Record:
@@ -300,9 +300,9 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
 def _read(text: str | bytes) -> Record:
     plain = msgspec.json.decode(text)
     if isinstance(plain, dict) and plain.get("schema", SCHEMA) in range(1, SCHEMA):
-        plain = schema3.today(plain)
+        plain = older.convert(plain)
     elif isinstance(plain, dict):
-        plain = codec.lengthened(plain)
+        plain = codec.lengthen(plain)
     return msgspec.convert(plain, Record)
 
 

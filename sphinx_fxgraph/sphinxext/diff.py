@@ -22,7 +22,7 @@ from sphinx_fxgraph.cache import store as revisions
 from sphinx_fxgraph.cache.store import RecordFileError, Store
 from sphinx_fxgraph.errors import SpecError
 from sphinx_fxgraph.record.diff import SIGNS, Change, Difference, compare
-from sphinx_fxgraph.record.diff_graph import merged
+from sphinx_fxgraph.record.diff_graph import merge
 from sphinx_fxgraph.record.header import Failure, Stage
 from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.spec.spec import GraphSpec
@@ -152,7 +152,7 @@ class Compared:
         for record in (before, after):
             if not record.root and record.failure:
                 return cls(Difference((), ()), Record(spec={}, tracer=record.tracer, failure=record.failure))
-        return cls(compare(before, after), merged(before, after))
+        return cls(compare(before, after), merge(before, after))
 
     @property
     def paths(self) -> frozenset[str]:

@@ -11,8 +11,8 @@ from older import older_json
 
 from sphinx_fxgraph import model_record
 from sphinx_fxgraph.layout.graphviz import find_engine
-from sphinx_fxgraph.record import diff_graph
 from sphinx_fxgraph.record.diff import compare, sentence
+from sphinx_fxgraph.record.diff_graph import merge
 from sphinx_fxgraph.record.header import Failure
 from sphinx_fxgraph.record.model import Record, join
 from sphinx_fxgraph.render import document
@@ -152,7 +152,7 @@ OPTIONS: list[dict[str, object]] = [
 def test_a_merged_graph_is_a_record_with_each_change_marked(
     before: dict[str, object], after: dict[str, object]
 ) -> None:
-    both = diff_graph(record(**before), record(**after))
+    both = merge(record(**before), record(**after))
     assert Record.from_json(both.to_json()) == both
     marks = {join(path, node.name): node.marks for path, _, node in both.walk()}
     found = compare(record(**before), record(**after)).changes
@@ -162,7 +162,7 @@ def test_a_merged_graph_is_a_record_with_each_change_marked(
 
 
 def test_what_is_gone_stays_between_its_neighbours() -> None:
-    both = diff_graph(record(gate=True), record())
+    both = merge(record(gate=True), record())
     body = both.bodies[both.root]
     assert [(node.name, node.marks) for node in body.nodes[1:4]] == [
         ("stem", ()),
@@ -172,7 +172,7 @@ def test_what_is_gone_stays_between_its_neighbours() -> None:
 
 
 def test_the_drawing_says_in_words_and_by_class_what_differs() -> None:
-    job = compose.Job(diff_graph(record(drop=True), record(gate=True, kernel=5)))
+    job = compose.Job(merge(record(drop=True), record(gate=True, kernel=5)))
     assert not compose.lay_out([job], find_engine())
     drawing = document.page_svg(compose.scene(job), figure="f", title="t", description="d")
     for text in ("+ sigmoid", "− Dropout", "~ Conv2d", "3×3 → 5×5", "~ Block"):

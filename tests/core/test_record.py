@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import jsonschema  # type: ignore[import-untyped]
 import msgspec
 import pytest
 from msgspec import structs
@@ -30,6 +31,7 @@ from sphinx_fxgraph.record.arguments import (
 )
 from sphinx_fxgraph.record.diff import compare
 from sphinx_fxgraph.record.header import SCHEMA, Failure, RecordError, Source
+from sphinx_fxgraph.record.json_schema import json_schema
 from sphinx_fxgraph.record.model import Body, BodyInput, Module, Node, Record, Remark, TensorMeta, Totals, Verdict
 
 X = TensorMeta((1, 4), "f32")
@@ -162,10 +164,10 @@ def test_what_the_rest_of_a_node_tells_is_not_written_and_is_read_all_the_same()
     record = Record(spec={}, tracer="symbolic", bodies={"Net": Body("pkg.Net", inputs, nodes)})
     assert Record.from_json(record.to_json()) == record
     first, second, third, fourth, _ = lines(record, '"nodes":[')
-    assert first == {"name": "conv", "type": "Conv2d", "args": [["$", "", 0]]}
+    assert first == {"name": "conv", "type": "Conv2d"}
     assert second["parameters"] == ["f32[8, 4, 3, 3] weight", msgspec.to_builtins(BIAS) | {"shape": [8]}]
-    assert third == {"name": "add_1", "args": [["$", "conv", 0], 1], "target": "operator.add"}
-    assert fourth == {"name": "other", "type": "mine.Conv2d"}
+    assert third == {"name": "add_1", "target": "operator.add", "args": ["$conv", 1]}
+    assert fourth == {"name": "other", "type": "mine.Conv2d", "args": []}
     assert record.to_json().count(CONV) == 1
 
 
@@ -188,7 +190,7 @@ def test_any_argument_comes_back_with_its_type_and_its_values(argument: Argument
     record = Record(spec={}, tracer="symbolic", root="B", bodies=bodies)
     again = Record.from_json(record.to_json())
     assert repr(again) == repr(record)  # 1, 1.0 and True are equal
-    assert '"inputs":[["$"' not in record.to_json()
+    assert '"inputs":["$' not in record.to_json()
 
 
 def test_arguments_are_written_as_python_writes_them() -> None:
@@ -231,7 +233,43 @@ def test_modules_that_are_the_same_below_another_are_not_listed_again() -> None:
     assert Record.from_json(record.to_json()) == record
     listed = lines(record, '"modules":[')
     assert [entry["path"] for entry in listed] == ["", "a", "a.conv", "list", "list.b", "c"]
-    assert listed[4] == {"path": "list.b", "type": "Block", "body": "Block", "same": "a"}
+    assert listed[1:3] == [
+        {"path": "a", "body": "Block"},
+        {"path": "a.conv", "type": "Conv2d", "parameters": 288, "bytes": 1152},
+    ]
+    assert listed[4] == {"path": "list.b", "body": "Block", "same": "a"}
+
+
+def test_leaf_modules_of_one_configuration_share_an_entry() -> None:
+    def conv(name: str, config: str, **more: Any) -> Node:
+        return Node(name, "call_module", name, "Conv2d", CONV, config=config, parameters=(WEIGHT,), **more)
+
+    same = (conv("a", "4, 8"), conv("b", "4, 8", macs=3), conv("b@2", "4, 8", outputs=(X,)))
+    bodies = {"Net": Body("pkg.Net", (), same), "Sub": Body("pkg.Sub", (), (conv("a", "4, 8"), conv("c", "4, 9")))}
+    record = Record(spec={}, tracer="symbolic", bodies=bodies)
+    assert Record.from_json(record.to_json()) == record
+    plain = json.loads(record.to_json())
+    ((name, entry),) = plain["leaves"].items()
+    assert entry == {"type": "Conv2d", "config": "4, 8", "parameters": ["f32[8, 4, 3, 3] weight"]}
+    assert plain["bodies"]["Net"]["nodes"][1] == {"name": "b", "leaf": name, "args": [], "macs": 3}
+    assert [node.get("leaf") for node in plain["bodies"]["Sub"]["nodes"]] == [name, None]
+
+
+def test_a_change_of_one_leaf_module_leaves_the_lines_of_the_others() -> None:
+    def text(*configs: str) -> list[str]:
+        nodes = [Node(f"n{k}", "call_module", "", "", "T", config=config) for k, config in enumerate(configs)]
+        return Record(spec={}, tracer="", bodies={"Net": Body("Net", nodes=tuple(nodes))}).to_json().splitlines()
+
+    before, after = text("a", "a", "b", "b", "c", "c"), text("a", "a", "x", "x", "c", "c")
+    assert len(set(before) - set(after)) == 3  # two nodes and their entry
+
+
+def test_a_line_of_the_forward_of_a_body_is_a_number() -> None:
+    places = ("Net.forward:12", "Net.forward:0", "Net.forward", "Net.helper:3", "Other.forward:4", "12", ":5", "")
+    nodes = tuple(Node(f"n{k}", "call_function", "", "", where=where) for k, where in enumerate(places))
+    record = Record(spec={}, tracer="", bodies={"Net": Body("pkg.Net", nodes=nodes)})
+    assert Record.from_json(record.to_json()) == record
+    assert [line.get("where") for line in lines(record, '"nodes":[')] == [12, *places[1:-1], None]
 
 
 FROZEN = structs.replace(CONVS[1], trainable=0)
@@ -380,6 +418,28 @@ def test_the_tensors_of_a_value_are_found_through_the_bodies_they_come_from() ->
     assert RECORD.metas(net, Value("second", 2)) == (X,)  # straight through both blocks
 
 
+@pytest.mark.parametrize("name", ["$", "a:1", ":", "a b", "1", "$a:2"])
+def test_a_node_may_have_any_name(name: str) -> None:
+    two = Body("Two", (BodyInput("x"),), outputs=(Value(""), Value("")))
+    nodes = (
+        Node(name, "call_module", "two", "Two", "Two", "", "", "Two", args=(1,)),
+        Node("f", "call_function", "f", "f", args=(Value(name, 1), Value(name), name), inputs=(Value(name),)),
+    )
+    record = Record(spec={}, tracer="", bodies={"Net": Body("Net", nodes=nodes, outputs=(Value(name, 1),)), "Two": two})
+    assert Record.from_json(record.to_json()) == record
+
+
+def test_records_that_earlier_versions_committed_are_read_and_compare_equal() -> None:
+    """Each file was written by the version that had its schema."""
+    folder = Path(__file__).with_name("records")
+    for path in folder.glob("*.json"):
+        old = Record.from_json(path.read_bytes())
+        assert path.stem.endswith(f"-schema{old.schema}")
+        again = Record.from_json(old.to_json())
+        assert repr(again) == repr(structs.replace(old, schema=SCHEMA))
+        assert compare(old, again).changes == ()
+
+
 def test_a_record_that_an_earlier_version_wrote_has_its_arguments_as_data() -> None:
     """The file was written by the version before arguments were data, from torchvision's ResNet-50."""
     old = Record.from_json(Path(__file__).with_name("records").joinpath("resnet50-schema3.json").read_bytes())
@@ -389,6 +449,20 @@ def test_a_record_that_an_earlier_version_wrote_has_its_arguments_as_data() -> N
     assert dict(block.by_name["conv2"].kwargs) == {}
     texts = [leaf for _, _, node in old.walk() for arg in node.args for leaf in leaves(arg) if isinstance(leaf, Text)]
     assert texts == []
-    again = Record.from_json(old.to_json())
-    assert again.bodies == old.bodies
-    assert compare(old, again).changes == ()
+
+
+def test_the_json_schema_in_the_docs_is_of_today_and_fits_records() -> None:
+    docs = Path(__file__).parents[2] / "docs" / "design" / "record.schema.json"
+    schema = json.loads(docs.read_text(encoding="utf-8"))
+    assert schema == json.loads(json.dumps(json_schema())), (
+        "write it again: python -m sphinx_fxgraph.record.json_schema"
+    )
+    validator = jsonschema.Draft202012Validator(schema)
+    committed = Record.from_json(Path(__file__).with_name("records").joinpath("vit_b_16-schema4.json").read_bytes())
+    every_argument = tuple(argument for argument in ARGUMENTS if argument != 2**70)
+    node = Node("f", "call_function", "f", "f", args=every_argument, where="B.forward:3")
+    arguments = Record(spec={}, tracer="", bodies={"B": Body("B", nodes=(node,))})
+    for record in (RECORD, committed, arguments, family(NET, BLOCKS[0], CONVS[0], BLOCKS[1], CONVS[1])):
+        validator.validate(json.loads(record.to_json()))
+    for wrong in ({"bodies": {"B": {}}}, {"modules": [{"type": "T"}]}, {"leaves": {"T.1": {"macs": "3"}}}):
+        assert not validator.is_valid(json.loads(RECORD.to_json()) | wrong)

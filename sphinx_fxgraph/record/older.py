@@ -1,8 +1,9 @@
-"""Records of schemas 1 to 3, made into what today's look like.
+"""Records of schemas 1 to 4, converted to the current form.
 
-There arguments were text. They become data where it is certain what they mean, else an argument of type ``Text``. In
-schema 3 a node left out what the node before it told, a leaf module what the first of its class and configuration told,
-and ``modules`` was an outline; schemas before wrote every field.
+In schema 4 a value was an array, and fewer fields had a default that depends on the rest of the record. In schemas 1 to
+3 arguments were text: they become data where their meaning is certain, else an argument of type ``Text``. In schema 3
+a node left out what the node before it told, a leaf module what the first of its class and configuration told, and
+``modules`` was an outline; schemas 1 and 2 wrote every field.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from sphinx_fxgraph.record import codec
+
 Plain = dict[str, Any]
 
 _TENSOR = re.compile(r"(\w+)\[(.*?)\](?: (.*))?", re.DOTALL)
@@ -24,12 +27,14 @@ _MOST = 500_000
 """Modules that a file may stand for."""
 
 
-def today(plain: Plain) -> Plain:
-    """Return the fields of a record of today from those of an older one.
+def convert(plain: Plain) -> Plain:
+    """Return all fields of a record of schema 1 to 4.
 
     Raises:
         TypeError, KeyError, AttributeError, IndexError, ValueError: it is no record.
     """
+    if plain["schema"] == 4:
+        return codec.lengthen(_from_schema4(plain))
     if plain["schema"] == 3:
         plain = _lengthened(plain)
     bodies = plain.get("bodies", {})
@@ -42,6 +47,25 @@ def today(plain: Plain) -> Plain:
             node["args"], more = _arguments(node.get("args", ""), names)
             node["kwargs"] = more | _arguments(node.get("kwargs", ""), names)[1]
     return plain
+
+
+def _from_schema4(plain: Plain) -> Plain:
+    """Return a record of schema 4 in the short form of today."""
+    for body in plain.get("bodies", {}).values():
+        for node in body.get("nodes", ()):
+            node |= {"args": [], "type": ""} | node
+            node["args"] = [_escaped(argument) for argument in node["args"]]
+            node["kwargs"] = {key: _escaped(argument) for key, argument in node.get("kwargs", {}).items()}
+    for module in plain.get("modules", ()):
+        module |= {"trainable": 0} | module
+    return plain
+
+
+def _escaped(argument: Any) -> Any:
+    """Return an argument with the mark of a text where it looks like a value."""
+    if isinstance(argument, str):
+        return ["str", argument] if argument.startswith("$") else argument
+    return codec.map_array(argument, _escaped) if isinstance(argument, list) else argument
 
 
 # -- arguments
