@@ -293,7 +293,7 @@ def from_file(path: str | os.PathLike[str]) -> Record:
 
 
 def _read(text: bytes) -> Record:
-    from sphinx_fxgraph.record.codec import check_calls
+    from sphinx_fxgraph.record.checks import check_calls
     from sphinx_fxgraph.record.model import Record
 
     record = Record.from_json(printable_json(text))

@@ -130,14 +130,16 @@ def _node_defaults(node: Plain, before: str | None, bodies: Plain) -> Plain:
         before: the name of the node before; the empty name for the first input of the body.
         bodies: all bodies.
     """
-    told: Plain = {"type": bodies[node["body"]]["type"] if node.get("body") in bodies else ""}
-    class_ = node.get("type", told["type"])
+    body = bodies.get(node.get("body"))
+    told: Plain = {"type": body["type"] if body else ""}
+    class_: str = node.get("type", told["type"])
     told["op"] = "call_module" if class_ else "call_function"
     told["target"] = node["name"].partition("@")[0]
     told["kind"] = class_.rpartition(".")[2] or node["name"].rstrip("_0123456789")
-    takes_none = before is None or (told | node)["op"] in ("placeholder", "get_attr")
+    takes_none = before is None or node.get("op", told["op"]) in ("placeholder", "get_attr")
     told["args"] = [] if takes_none else [["$", before, 0]]
-    told["inputs"] = _values((*node.get("args", told["args"]), *node.get("kwargs", {}).values()))
+    args: Iterable[Any] = node.get("args", told["args"])
+    told["inputs"] = _values((*args, *node.get("kwargs", {}).values()))
     return told
 
 

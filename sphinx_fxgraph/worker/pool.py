@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import IO
 
 from sphinx_fxgraph.escape import printable_json
-from sphinx_fxgraph.record.codec import check_calls
+from sphinx_fxgraph.record.checks import check_calls
 from sphinx_fxgraph.record.header import Failure, RecordError
 from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.spec.spec import GraphSpec
