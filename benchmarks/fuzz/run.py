@@ -33,7 +33,7 @@ from sphinx_fxgraph.cache.store import Store
 from sphinx_fxgraph.layout.graphviz import Engine, EngineFailedError
 from sphinx_fxgraph.options import CaptureOptions, ViewOptions, read_options
 from sphinx_fxgraph.record.arguments import Value
-from sphinx_fxgraph.record.codec import check_calls
+from sphinx_fxgraph.record.checks import check_calls
 from sphinx_fxgraph.record.diff import compare
 from sphinx_fxgraph.record.diff_graph import merged
 from sphinx_fxgraph.record.header import Head, Outline, RecordError

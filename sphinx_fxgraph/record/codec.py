@@ -130,16 +130,15 @@ def _node_defaults(node: Plain, before: str | None, bodies: Plain) -> Plain:
         before: the name of the node before; the empty name for the first input of the body.
         bodies: all bodies.
     """
-    body = bodies.get(node.get("body"))
+    body = bodies.get(node.get("body", ""))
     told: Plain = {"type": body["type"] if body else ""}
-    class_: str = node.get("type", told["type"])
+    class_ = str(node.get("type", told["type"]))
     told["op"] = "call_module" if class_ else "call_function"
     told["target"] = node["name"].partition("@")[0]
     told["kind"] = class_.rpartition(".")[2] or node["name"].rstrip("_0123456789")
     takes_none = before is None or node.get("op", told["op"]) in ("placeholder", "get_attr")
     told["args"] = [] if takes_none else [["$", before, 0]]
-    args: Iterable[Any] = node.get("args", told["args"])
-    told["inputs"] = _values((*args, *node.get("kwargs", {}).values()))
+    told["inputs"] = _values((*(told | node)["args"], *node.get("kwargs", {}).values()))
     return told
 
 
