@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from sphinx_fxgraph.record.arguments import Argument
 from sphinx_fxgraph.record.header import SCHEMA
 from sphinx_fxgraph.record.model import Record
 
@@ -24,6 +25,10 @@ _DEPENDENT = {
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema (2020-12) of a file of the current version."""
     (_, types) = msgspec.json.schema_components([Record], ref_template="#/$defs/{name}")
+    string = {"type": "array", "prefixItems": [{"const": "str"}, {"type": "string"}], "minItems": 2}
+    (argument, _) = msgspec.json.schema_components([Argument], ref_template="#/$defs/{name}")
+    types = _replaced(types, argument[0], {"$ref": "#/$defs/Argument"})
+    types["Argument"] = {"title": "Argument", "anyOf": [*argument[0]["anyOf"], string]}
     record, node, module = types["Record"], types["Node"], types["Module"]
     for name, fields in _DEPENDENT.items():
         types[name]["required"] = [field for field in types[name]["required"] if field not in fields]
@@ -58,6 +63,15 @@ def json_schema() -> dict[str, Any]:
     types["BodyInput"] = _or_text(types["BodyInput"])
     start = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$ref": "#/$defs/Record"}
     return start | {"$defs": {name: types[name] for name in sorted(types)}}
+
+
+def _replaced(schema: Any, part: Any, new: Any) -> Any:
+    """Return a schema with ``new`` in every place where it has ``part``."""
+    if schema == part:
+        return new
+    if isinstance(schema, dict):
+        return {key: _replaced(value, part, new) for key, value in schema.items()}
+    return [_replaced(value, part, new) for value in schema] if isinstance(schema, list | tuple) else schema
 
 
 def _table(entry: dict[str, Any], description: str) -> dict[str, Any]:
