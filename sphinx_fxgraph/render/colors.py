@@ -23,6 +23,8 @@ from sphinx_fxgraph.view.level import Box
 from sphinx_fxgraph.view.simplify import GROUP
 from sphinx_fxgraph.words import _, mark
 
+_NAMES = ("paper", "ink", "muted", "accent", "highlight", "edge", "weak", "frame")
+
 
 @dataclass(frozen=True)
 class Colours:
@@ -33,6 +35,8 @@ class Colours:
     muted: str
     accent: str
     """Of what failed, is found or has the focus."""
+    highlight: str
+    """Of counts and of the letters of panels."""
     edge: str
     weak: str
     frame: str
@@ -46,7 +50,7 @@ class Colours:
     def variables(self) -> dict[str, str]:
         """Return every colour by the name that it has in the style sheet, without ``--fxg-``."""
         return {
-            **{name: getattr(self, name) for name in ("paper", "ink", "muted", "accent", "edge", "weak", "frame")},
+            **{name: getattr(self, name) for name in _NAMES},
             **{f"frame-{depth}": fill for depth, fill in enumerate(self.frames)},
             **self.fills,
             **{f"{hue}-line": stroke for hue, stroke in self.strokes.items()},
@@ -59,6 +63,7 @@ LIGHT = Colours(
     ink="#1c2430",
     muted="#545f6f",
     accent="#c2410c",
+    highlight="#2a5db0",
     edge="#667182",
     weak="#7d8897",
     frame="#c3ccd8",
@@ -79,6 +84,7 @@ DARK = Colours(
     ink="#e6eaf0",
     muted="#a3aebd",
     accent="#ffa657",
+    highlight="#7ba7ee",
     edge="#7f8b9c",
     weak="#6b7687",
     frame="#3a4557",

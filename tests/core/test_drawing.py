@@ -185,6 +185,7 @@ def test_contrast_of_text_is_4_5_and_of_lines_3(colours: colors.Colours) -> None
     for fill in (*colours.fills.values(), *papers):
         assert contrast(colours.ink, fill) >= 4.5
         assert contrast(colours.muted, fill) >= 4.5
+        assert contrast(colours.highlight, fill) >= 4.5
     assert min(contrast(colours.ink, fill) for fill in colours.shares) >= 4.5
     for paper in papers:
         assert contrast(colours.edge, paper) >= 3
