@@ -17,7 +17,7 @@ from sphinx_fxgraph.record.diff import Difference, compare
 from sphinx_fxgraph.record.metrics import CONVENTIONS, macs_of
 from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.render import export, summary
-from sphinx_fxgraph.render.dot import Operator, classic, picture, result, unrolled
+from sphinx_fxgraph.render.dot import Operator, backward_digraph, flatten_record, model_digraph, result
 
 if TYPE_CHECKING:  # only capture/ imports torch, and the model brings it along
     import graphviz  # type: ignore[import-untyped]  # ships no types
@@ -183,7 +183,9 @@ def autograd_graph(
     """
     from sphinx_fxgraph.capture.tracers.backward import read
 
-    return picture(read(output, params or {}, show_attrs=show_attrs, show_saved=show_saved, most=max_attr_chars))
+    return backward_digraph(
+        read(output, params or {}, show_attrs=show_attrs, show_saved=show_saved, most=max_attr_chars)
+    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -242,7 +244,7 @@ class ModelRecord:
 
     def nodes(self) -> Iterator[Operator]:
         """Iterate over the operators in the order of execution, each with its path and the data in ``node``."""
-        return iter(unrolled(self.record))
+        return iter(flatten_record(self.record))
 
     def diff(self, other: ModelRecord) -> Difference:
         """Compare the architecture with that of another record.
@@ -299,7 +301,7 @@ class ModelRecord:
 
     def to_dot(self) -> graphviz.Digraph:
         """Return the whole model as one graph for Graphviz (see `model_graph`)."""
-        return classic(self.record)
+        return model_digraph(self.record)
 
     def to_svg(self, **view: Unpack[DrawOptions]) -> str:
         """Return the picture as an SVG file in light colours, without style sheet and script.

@@ -35,7 +35,7 @@ from sphinx_fxgraph.options import ViewOptions
 from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.render import document
 from sphinx_fxgraph.render import drawing as compose
-from sphinx_fxgraph.render.dot import classic
+from sphinx_fxgraph.render.dot import model_digraph
 
 MOST = {"boxes": 100, "elements": 1_500, "width": 1_400}
 STRAIGHT = 0.9
@@ -105,7 +105,7 @@ def cpu(work: Callable[[], object]) -> float:
 
 def at_once(found: Record, engine: Engine) -> None:
     """The whole graph in one run of the engine."""
-    dot = classic(found).source.encode()
+    dot = model_digraph(found).source.encode()
     subprocess.run([engine.command, "-Tjson0"], input=dot, stdout=subprocess.DEVNULL, check=True)
 
 

@@ -28,7 +28,7 @@ _NAMES = ("paper", "ink", "muted", "accent", "highlight", "edge", "weak", "frame
 
 @dataclass(frozen=True)
 class Colours:
-    """One appearance. Fill and stroke by category; the rest by what it is used for."""
+    """The palette of light or of dark pages: fill and stroke by category, the others by their use."""
 
     paper: str
     ink: str
@@ -107,7 +107,7 @@ BOUNDS = (1, 2, 5, 10, 20)
 
 @dataclass(frozen=True)
 class Shares:
-    """Knows what each part of a model has.
+    """The share that each part of a model has of its parameters, MACs and memory.
 
     Args:
         record: the model.
@@ -122,14 +122,14 @@ class Shares:
     base: str = ""
 
     def inside(self, body: str) -> Shares:
-        """For a picture of a body on its own, at the first place where it is called."""
+        """Return the shares for a picture of a body on its own, at the first place where it is called."""
         module = body.partition("/")[0]  # a stretch of operators, or the period of a run, is called after its body
         found = replace(self, base=self._first_calls.get(module, ""))
         found.__dict__["measures"] = self.measures
         return found
 
     def of(self, box: Box, path: str) -> Measures:
-        """What a box or frame has. For a frame of operators ``path`` is that of the module that they stand in."""
+        """Return the measures of a box or frame; a frame of operators has the path of the module that they stand in."""
         owner = path if box.node.op == GROUP and box.inner else path.removesuffix(box.node.name).removesuffix(".")
         owner = join(self.base, owner) if owner else self.base
         found, modules = Measures(), set()
@@ -144,11 +144,11 @@ class Shares:
         return found
 
     def about(self, box: Box, path: str) -> str:
-        """A line for a tooltip; empty for what has no number."""
+        """Return a line for a tooltip; empty where nothing is counted."""
         return " · ".join(self._said(self.of(box, path)))
 
     def percent(self, box: Box, path: str) -> float | None:
-        """What a box has of what the picture is coloured by, in percent; None if that is not known of the model."""
+        """Return the share that a box is coloured by, in percent; None if it is not known of the model."""
         if self.colour == "kind" or box.node.op in ("placeholder", "output"):
             return None
         whole = _by(self.measures.get("", Measures()), self.colour)
@@ -166,7 +166,7 @@ class Shares:
 
     @functools.cached_property
     def measures(self) -> dict[str, Measures]:
-        """The measures of every operator and module call by path."""
+        """Return the measures of every operator and module call by path."""
         return by_call(self.record, self.units.convention)
 
     @functools.cached_property
@@ -187,12 +187,12 @@ def format_percent(percent: float) -> str:
 
 
 def shade(percent: float) -> int:
-    """Which shade a share has: 0 for none."""
+    """Return the number of the shade of a share, 0 for no share."""
     return 1 + bisect.bisect_right(BOUNDS, percent) if percent else 0
 
 
 def scale() -> Iterable[tuple[int, str]]:
-    """The legend: each shade and what it stands for."""
+    """Return the legend of shades: the number of each and the shares that it stands for."""
     lows, highs = (0, *BOUNDS), (*BOUNDS, None)
     between = (f"{low}–{high} %" if low else f"<{high} %" for low, high in zip(lows, highs[:-1], strict=False))
     return enumerate(("none", *between, f"≥{BOUNDS[-1]} %"))
@@ -200,7 +200,7 @@ def scale() -> Iterable[tuple[int, str]]:
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of the legend.
+    """One entry of the legend.
 
     Attributes:
         key: a category of `palette`, or ``closed``, ``fold``, ``weak``, ``share-3``: the class ``fxg-<key>`` has its
@@ -229,7 +229,7 @@ _TEXTS = {
 
 
 def entries(picture: Frame, shares: Shares | None = None) -> list[Entry]:
-    """The legend of a picture: categories of operators first, in the order of the palette; or the shades of shares."""
+    """Return the legend of a picture: categories in the order of the palette, then marks; or the shades of shares."""
     found = set(_keys(picture))
     if shares and shares.colour != "kind":
         told = [Entry(f"share-{number}", text) for number, text in scale()]
@@ -239,7 +239,7 @@ def entries(picture: Frame, shares: Shares | None = None) -> list[Entry]:
 
 
 def html_list(picture: Frame, within: Iterable[Frame] = ()) -> str:
-    """The legend for a page, ``ul.fxg-legend``.
+    """Return the legend for a page, ``ul.fxg-legend``.
 
     Args:
         picture: what is seen at first.

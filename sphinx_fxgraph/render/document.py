@@ -27,7 +27,7 @@ def page_svg(
     rows: bool | Container[str] = False,
     table: str = "",
 ) -> str:
-    """Inline SVG for a page.
+    """Return inline SVG for a page.
 
     Args:
         picture: what is drawn.
@@ -42,7 +42,14 @@ def page_svg(
 
 
 def inside_svg(inside: Inside, *, figure: str, shares: Shares | None = None, rows: bool = False) -> dict[str, object]:
-    """The inside of a closed module as plain data for the viewer: size, ends and SVG; the rest as of `page_svg`."""
+    """Return the inside of a closed module as plain data for the viewer: size, ends and SVG.
+
+    Args:
+        inside: what is drawn.
+        figure: what ids of the page start with.
+        shares: numbers for tooltips and shades, of the module.
+        rows: whether the page has a node table.
+    """
     picture = inside.picture
     return {
         "size": [picture.width, picture.height],
@@ -94,7 +101,7 @@ _LEAST = 0.5
 
 @dataclass(frozen=True)
 class Strips:
-    """The picture on paper."""
+    """How a picture is cut and scaled on paper."""
 
     width: float
     """Of the picture, in units."""
@@ -136,7 +143,7 @@ def strips(
 
 
 def _cut(blocked: list[tuple[float, float]], least: float, most: float) -> float:
-    """The lowest height in between that goes through the fewest boxes."""
+    """Return the lowest height in between that goes through the fewest boxes."""
 
     def boxes_through(height: float) -> int:
         return sum(top < height < bottom for top, bottom in blocked)
@@ -146,7 +153,7 @@ def _cut(blocked: list[tuple[float, float]], least: float, most: float) -> float
 
 
 def _blocked(frame: Frame, above: float = 0.0) -> Iterator[tuple[float, float]]:
-    """From where to where each box and each title in a frame goes, in units from the top of the picture."""
+    """Yield top and bottom of each box and of each title in a frame, in units from the top of the picture."""
     for drawn in frame.boxes:
         yield above + drawn.y, above + drawn.y + drawn.label.height
     for inner in frame.frames:

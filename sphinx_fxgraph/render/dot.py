@@ -52,8 +52,8 @@ class Operator:
     sources: tuple[Operator, ...]
 
 
-def unrolled(record: Record) -> list[Operator]:
-    """The operators in the order of execution; none where nothing was traced."""
+def flatten_record(record: Record) -> list[Operator]:
+    """Return the operators in the order of execution; none where nothing was traced."""
     operators: list[Operator] = []
     if record.root:
         _run(record, record.bodies[record.root], (), (), operators)
@@ -63,7 +63,7 @@ def unrolled(record: Record) -> list[Operator]:
 def _run(
     record: Record, body: Body, frames: tuple[Frame, ...], given: Sequence[Operator], operators: list[Operator]
 ) -> list[Operator]:
-    """One run of a body with what it is given; returns where its outputs come from."""
+    """Add the operators of one call of a body, and return those that its outputs come from."""
     path = frames[-1].path if frames else ""
     made = {Value("", number): operator for number, operator in enumerate(given)}
 
@@ -86,14 +86,14 @@ def _run(
 
 
 def _target(node: Node, path: str) -> str:
-    """The target of a module or attribute from the root of the model."""
+    """Return the target of a module or attribute from the root of the model."""
     if node.op not in ("call_module", "get_attr") or not node.target:
         return node.target
     return node.target[1:] if node.target.startswith("/") else join(re.sub(r"@\d+(?=\.|$)", "", path), node.target)
 
 
 def frames_of(operators: Sequence[Operator], depth: int) -> Iterator[tuple[Frame | None, list[Operator]]]:
-    """Runs of operators that stand in the same frame at a depth; None for those that stand in none."""
+    """Yield runs of operators with the frame that they share at a depth, or None where they have no frame."""
     run: list[Operator] = []
     current: Frame | None = None
     for operator in operators:
@@ -112,8 +112,8 @@ _WIDTH = 44
 _WEAK = " [color=lightgrey style=dashed]"
 
 
-def classic(record: Record) -> graphviz.Digraph:
-    """The whole model, every module call open: a frame for each, dashed light-grey edges where no tensor flows.
+def model_digraph(record: Record) -> graphviz.Digraph:
+    """Return the whole model with every module call open: frames for calls, dashed edges where no tensor flows.
 
     Args:
         record: one without a graph (a model that could not be built) gives an empty picture.
@@ -127,7 +127,7 @@ def classic(record: Record) -> graphviz.Digraph:
 
 
 def source(record: Record) -> str:
-    """The same as text; pages are written where no part of Graphviz is installed, too."""
+    """Return the DOT of `model_digraph` as text, without the Python package of Graphviz."""
     return f"digraph model {{\n{''.join(_lines(record))}}}\n"
 
 
@@ -135,7 +135,7 @@ def _lines(record: Record) -> Iterator[str]:
     yield "\tgraph [fontname=Helvetica fontsize=12]\n"
     yield "\tnode [fontname=Helvetica fontsize=10 shape=plain]\n"
     yield f'\tedge [arrowsize=0.6 color="{LIGHT.edge}"]\n'
-    operators = unrolled(record)
+    operators = flatten_record(record)
     yield from _inside(operators, 0, itertools.count(1))
     for operator in operators:
         for each in operator.sources:
@@ -144,12 +144,12 @@ def _lines(record: Record) -> Iterator[str]:
 
 
 def _without_tensor(node: Node) -> bool:
-    """Whether a result is known to hold no tensor: that of an operator that was not reached is not known."""
+    """Return whether a result is known to hold no tensor; nothing is known of an operator that did not run."""
     return bool(node.result) and not node.has_tensor
 
 
 def _inside(operators: Sequence[Operator], depth: int, numbers: Iterator[int]) -> Iterator[str]:
-    """Operators, those that stand in frames inside these."""
+    """Yield the lines of operators, those of a frame inside its cluster."""
     indent = "\t" * (depth + 1)
     for frame, inside in frames_of(operators, depth):
         if frame is None:
@@ -188,7 +188,7 @@ def _rows(operator: Operator) -> Iterator[tuple[str, str]]:
 
 
 def result(node: Node) -> str:
-    """What an operator gives, as text: ``f32[1, 64]``."""
+    """Return the result of an operator as text: ``f32[1, 64]``."""
     return node.result or ", ".join(map(_short, node.outputs))
 
 
@@ -210,8 +210,8 @@ _STYLES = {
 }
 
 
-def picture(nodes: Sequence[BackwardNode]) -> graphviz.Digraph:
-    """One box a node; dashed lines to tensors that are saved, a dotted one from the base of a view."""
+def backward_digraph(nodes: Sequence[BackwardNode]) -> graphviz.Digraph:
+    """Draw a backward graph: dashed lines to tensors that are saved, a dotted one from the base of a view."""
     import graphviz
 
     graph = graphviz.Digraph(

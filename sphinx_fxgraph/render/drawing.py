@@ -26,7 +26,7 @@ an end. The largest model of torchvision has 1,500."""
 
 @dataclass
 class Job:
-    """One picture to be made: a record, a look, and the layouts known so far by the digest of their DOT."""
+    """A picture to draw: a record, view options, and the layouts known so far by the digest of their DOT."""
 
     record: Record
     look: ViewOptions = field(default_factory=ViewOptions)
@@ -39,30 +39,30 @@ class Job:
     """Whether it is for paper, where the kinds of blocks stand beside the overview unless the look says otherwise."""
 
     def dot(self) -> str:
-        """The DOT of every level of the picture, one graph after another, as Graphviz reads it."""
+        """Return the DOT of every level of the picture, one graph after another, as Graphviz reads it."""
         return "".join(self.composer.dots.values())
 
     def used(self) -> dict[str, Coordinates]:
-        """The layouts that this picture needs, of those that it knows."""
+        """Return the layouts that this picture needs, of those that it has."""
         self.missing()
         return {key: self.layouts[key] for key in self.composer.dots if key in self.layouts}
 
     def missing(self) -> dict[str, str]:
-        """The DOT of the levels that can be laid out next, by digest; empty when the picture is complete."""
+        """Return the DOT of the levels that can be laid out next, by digest; empty when the picture is complete."""
         return self.composer.advance()
 
     def complete(self) -> bool:
-        """Whether all its levels have a layout."""
+        """Return whether all levels have a layout."""
         return not self.missing()
 
     @property
     def left_out(self) -> int:
-        """How many operators are not drawn, since they lead to no result."""
+        """Return the number of operators that are not drawn, since they lead to no result."""
         return self.composer.view.shown.hidden
 
     @cached_property
     def too_large(self) -> str:
-        """Why only the outermost level is drawn; empty where all is."""
+        """Return why only the outermost level is drawn; empty where everything is."""
         nodes = sum(len(body.nodes) for body in self.record.bodies.values())
         if nodes <= MOST_DRAWN:
             return ""
@@ -70,7 +70,7 @@ class Job:
 
     @cached_property
     def composer(self) -> Composer:
-        """What puts the picture together."""
+        """Return the builder of the scene."""
         look = replace(self.look, depth=0, open=()) if self.too_large else self.look
         inside = self.inside and not self.too_large
         return Composer(named(self.record, look.dims), look, self.layouts, inside=inside, paper=self.paper)
@@ -110,7 +110,7 @@ def lay_out(jobs: Sequence[Job], engine: Engine, timeout: float = 60) -> list[st
 
 
 def remark(job: Job) -> str:
-    """What a page should say of a picture that is plainer than it could be; empty where there is nothing to say."""
+    """Return a remark for the page on parts that are laid out without the engine; empty where there are none."""
     plainer = sum("by" in layout for layout in job.used().values())
     if not plainer:
         return ""
@@ -122,7 +122,7 @@ def remark(job: Job) -> str:
 
 
 def insides(job: Job) -> dict[str, Inside]:
-    """By name of its body the inside of every module that the picture shows closed, and of those inside them.
+    """Return the inside of every module that the picture shows closed, and of those in them, by name of the body.
 
     Raises:
         ValueError: the job is not laid out yet.
@@ -133,7 +133,7 @@ def insides(job: Job) -> dict[str, Inside]:
 
 
 def scene(job: Job) -> Frame:
-    """The whole picture.
+    """Return the whole picture.
 
     Raises:
         ValueError: the job is not laid out yet.

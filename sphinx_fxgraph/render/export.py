@@ -25,7 +25,7 @@ class ConverterMissingError(Exception):
 
 
 def pdf(svg: str) -> bytes:
-    """A PDF of one page in the picture's own size, its text selectable.
+    """Return a PDF of one page in the size of the picture; its fonts are embedded and its text can be selected.
 
     Args:
         svg: what `print_svg` gives.
@@ -54,7 +54,7 @@ CONVERTERS: dict[str, Callable[[str], bytes]] = {".pdf": pdf, ".png": png}
 
 
 def missing() -> str:
-    """Why nothing can be converted here; empty where it can."""
+    """Return why PDF and PNG cannot be written here; empty where they can."""
     try:
         _cairosvg()
     except ConverterMissingError as error:
@@ -120,7 +120,7 @@ def print_svg(
 
 
 def html(record: Record, look: ViewOptions, title: str, engine: Engine | None = None) -> str:
-    """One self-contained page with the viewer.
+    """Return a self-contained page with the viewer.
 
     Raises:
         EngineMissingError: there is no layout engine.
@@ -133,7 +133,7 @@ def html(record: Record, look: ViewOptions, title: str, engine: Engine | None = 
 def content(
     suffix: str, record: Record, look: ViewOptions, title: str, engine: str = "", width: float | None = None
 ) -> bytes:
-    """What stands in a file of this kind.
+    """Return the content of a file of a kind.
 
     Args:
         suffix: of its name, one of `SUFFIXES`.

@@ -65,18 +65,18 @@ class Rows:
 
     @property
     def parts(self) -> tuple[str, str, str]:
-        """The heading in three: what stands before the name of the class, the name, and what stands behind it."""
+        """Return the heading in three parts: before the name of the class, the name, and after it."""
         places = f" ×{len(self.paths)}" if len(self.paths) > 1 else ""
         return f"{self.paths[0]} ".lstrip(), self.type.rpartition(".")[2], places
 
     @property
     def heading(self) -> str:
-        """``layer1.0 BasicBlock ×2``."""
+        """Return the heading, ``layer1.0 BasicBlock ×2``."""
         return "".join(self.parts)
 
 
 def node_rows(record: Record) -> list[Rows]:
-    """The node table, grouped by body; empty where there is no graph. Module calls have no row: their operators do."""
+    """Return the node table, grouped by body; empty without a graph. Operators have rows, module calls do not."""
     if not record.root:
         return []
     finder = _Finder(record)
@@ -89,7 +89,7 @@ def node_rows(record: Record) -> list[Rows]:
 
 
 def body_paths(record: Record) -> Mapping[str, Sequence[str]]:
-    """Where each body is called, in execution order, an outer body before the ones within."""
+    """Return the paths where each body is called, in execution order, outer bodies first."""
     paths: defaultdict[str, list[str]] = defaultdict(list, {record.root: [""]} if record.root else {})
     for path, _body, node in record.walk() if record.root else ():
         if node.body:
@@ -98,7 +98,7 @@ def body_paths(record: Record) -> Mapping[str, Sequence[str]]:
 
 
 class _Finder:
-    """Rows of a record, and what they are connected to across the borders of bodies."""
+    """Makes the rows of a record; finds users across the borders of bodies."""
 
     def __init__(self, record: Record) -> None:
         self.record = record
@@ -118,7 +118,7 @@ class _Finder:
                     self.calls[node.body] = (name, self.paths[name][0], node.name)
 
     def row(self, body: str, path: str, node: Node) -> Row:
-        """The row of one operator."""
+        """Return the row of one operator."""
         given = [self.record.metas(self.record.bodies[body], value) for value in node.inputs]
         target = _target(path, node)
         owned = [meta for meta in node.parameters if join(target, meta.path) not in self.record.ties]
@@ -145,7 +145,7 @@ class _Finder:
         )
 
     def _users_of(self, body: str, path: str, value: Value) -> Iterator[tuple[str, str]]:
-        """Path and name of each operator that a value reaches, also through the outputs of the body."""
+        """Yield path and name of each operator that a value reaches, also through the outputs of the body."""
         for user in self._inside(body, path, value):
             name = user.removeprefix(f"{path}.")
             yield user, name if name in self.record.bodies[body].by_name else user
@@ -156,7 +156,7 @@ class _Finder:
                     yield from ((user, user) for user, _ in self._users_of(outer, outer_path, Value(call, number)))
 
     def _inside(self, body: str, path: str, value: Value) -> Iterator[str]:
-        """Paths of the operators that a value reaches without leaving the body, those of bodies within included."""
+        """Yield the paths of the operators that a value reaches in a body and in the bodies that it calls."""
         for node, number in self.users[body].get(value, ()):
             if not node.body:
                 yield join(path, node.name)
@@ -181,7 +181,7 @@ def _elements(tensors: Sequence[TensorMeta]) -> int | None:
 
 
 def _parameters(row: Row, units: Units) -> str:
-    """How many, and which of them are another module's and not counted here."""
+    """Return the cell of parameters: the count, and the ties that it leaves out."""
     count = "" if row.parameters is None else units.count(row.parameters)
     tied = ", ".join(f"{name} is {counted}" for name, counted in row.tied)
     return f"{count} ({tied})" if tied else count
@@ -220,7 +220,7 @@ def node_table(
     drawn: Callable[[str], str],
     written: Written = lambda _, name: xml(name),
 ) -> str:
-    """The table, its classes those that docutils gives to tables, so that themes know it.
+    """Return the table as HTML with the classes of docutils, so that themes know it.
 
     Args:
         groups: the rows of each body.
@@ -243,7 +243,7 @@ def node_table(
 
 
 def html_table(kind: str, heads: Sequence[str], rows: Iterable[tuple[str, str, Iterable[str]]]) -> Iterator[str]:
-    """A table of a class of ours.
+    """Yield the HTML of a table.
 
     Args:
         kind: the class.
@@ -259,7 +259,7 @@ def html_table(kind: str, heads: Sequence[str], rows: Iterable[tuple[str, str, I
 
 
 class _Cells:
-    """What stands in the cells of one table."""
+    """Writes the cells of one table."""
 
     def __init__(self, prefix: str, units: Units, drawn: Callable[[str], str], written: Written) -> None:
         self.rows = f"{prefix}-row"
@@ -268,7 +268,7 @@ class _Cells:
         self._written = written
 
     def text(self, column: str, row: Row) -> str:
-        """The inside of a cell."""
+        """Return the content of a cell."""
         if column == "name":
             return _link(self._drawn(row.path), row.name)
         if column == "op" and row.type:
@@ -278,12 +278,12 @@ class _Cells:
         return xml(TEXTS[column](row, self._units))
 
     def heading(self, group: Rows) -> str:
-        """``layer1.0 BasicBlock ×2``, the class as it is written."""
+        """Return the heading of a group, the name of the class as a link."""
         before, kind, after = group.parts
         return xml(before) + (self._written(group.type, kind) if kind else "") + xml(after)
 
     def others(self, row: Row, group: Rows) -> str:
-        """The row's ids for all other places where its body is called."""
+        """Return ids of the row for all other places where its body is called."""
         inside = row.path.removeprefix(group.paths[0]).lstrip(".")
         return "".join(f'<span id="{anchor(self.rows, join(path, inside))}"></span>' for path in group.paths[1:])
 

@@ -55,7 +55,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Frame:
-    """An open module and all that is drawn inside, placed within the frame around it; the whole picture has no box."""
+    """An open module with everything in it, placed within the frame around it; the whole picture has no box."""
 
     path: str
     box: Box | None
@@ -83,7 +83,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Inside:
-    """The inside of a closed module: a picture without its frame, and where its pins and outputs lie across it."""
+    """The inside of a closed module: a picture without its frame, and the places of its inputs and outputs."""
 
     picture: Frame
     names: tuple[str, ...]
@@ -198,7 +198,7 @@ class Composer:
         return _answers(self.asked[key][0], found)
 
     def plain(self, key: str) -> Coordinates:
-        """A level without an engine."""
+        """Lay out a level without an engine."""
         return fallback.lay_out_plain(*self.asked[key])
 
     def _turned(self, x: float, y: float) -> Point:
@@ -245,7 +245,7 @@ class Composer:
         return _Opened(extent, stack, (shift, second), along, title)
 
     def scene(self) -> Frame:
-        """The picture, from the outside in."""
+        """Return the picture, built from the outside in."""
         placed = self.placed[self.root]
         root = _Opened(Extent(placed.width, placed.height), 0, (0, 0), placed.height, 0)
         picture = self._frame(self.root, "", None, 0, (0.0, 0.0), root)
@@ -290,7 +290,7 @@ class Composer:
         )
 
     def inside(self, level: Level) -> Inside:
-        """What stands in the frame of a closed module once it is opened."""
+        """Return the content of the frame of a closed module that is opened."""
         placed = self.placed[level]
         opened = _Opened(Extent(placed.width, placed.height), 0, (0, 0), placed.height, 0)
         frame = self._frame(level, "", None, 0, (0.0, 0.0), opened)
@@ -341,7 +341,7 @@ class Composer:
         )
 
     def _line(self, level: Level, line: Line, shift: Point, length: float) -> Line:
-        """A line in its frame; what leaves a run goes on past the sheets of its stack."""
+        """Return a line in its frame; one that leaves a run goes on past the sheets of its stack."""
         source, target = (
             "" if box == BOUNDARY else None if box is None else level.boxes[box].row(number).node.name
             for box, number in ((line.tail, -1), (line.head, 0))
@@ -362,7 +362,7 @@ def _rows(path: str, box: Box, label: Label) -> tuple[Drawn, ...]:
 
 
 def _answers(level: Level, found: Coordinates) -> bool:
-    """Whether coordinates have all that a level needs: they may come from a file that anyone has written."""
+    """Return whether coordinates are complete for a level: they may come from a file that anyone has written."""
     names = {f"n{index}" for index in range(len(level.boxes))}
     names |= {f"i{k}" for k in range(level.inputs)} | {f"o{k}" for k in range(level.outputs)}
     edges = {str(index) for index in range(len(level.edges))}

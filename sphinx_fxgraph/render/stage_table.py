@@ -45,7 +45,7 @@ class Stage:
 
     @property
     def made_of(self) -> str:
-        """The blocks as text: ``BasicBlock ×2``."""
+        """Return the blocks as text: ``BasicBlock ×2``."""
         shown = [f"{kind} ×{count}" if count > 1 else kind for kind, count in self.blocks[:_MOST_BLOCKS]]
         return ", ".join([*shown, *(["…"] if len(self.blocks) > _MOST_BLOCKS else [])])
 
@@ -62,7 +62,7 @@ class _Call:
 
 
 def stages(record: Record) -> list[Stage]:
-    """The rows, and a last one without a path for parameters that are in none of them; empty where nothing ran."""
+    """Return the rows, and a last one for parameters that are in no stage; empty where nothing ran."""
     if not record.root:
         return []
     counts = _Counts(record)
@@ -102,7 +102,7 @@ def _outputs(record: Record, body: Body, node: Node) -> tuple[TensorMeta, ...]:
 
 
 def _alike(call: _Call) -> object:
-    """What calls in a row that are one stage have in common.
+    """Return the key that neighbouring calls of one stage share.
 
     Those are operators that do not change the shape, and the entries of a list of blocks.
     """
@@ -113,7 +113,7 @@ def _alike(call: _Call) -> object:
 
 
 class _Counts:
-    """Parameters and MACs by module path; what has been counted once is not counted again."""
+    """Counts parameters and MACs by module path, each parameter once."""
 
     def __init__(self, record: Record) -> None:
         self.record = record
@@ -122,11 +122,11 @@ class _Counts:
         self.left_out: dict[str, frozenset[str]] = {}
 
     def of(self, path: str) -> int:
-        """The parameters of a module and all in it."""
+        """Return the number of parameters of a module with all modules in it."""
         return sum(count for inner, count in self.left.items() if _is_in(inner, path))
 
     def stage(self, calls: Sequence[_Call]) -> Stage:
-        """One stage of calls that are alike."""
+        """Return the stage of calls with one key."""
         first, last = calls[0].path, calls[-1].path
         parameters = 0
         for call in calls:
@@ -171,7 +171,7 @@ def _is_in(path: str, module: str) -> bool:
 
 
 def _span(first: str, last: str) -> str:
-    """``layers.0 … 31``; of calls of one module its path."""
+    """Return the name of a stage, ``layers.0 … 31``; of calls of one module its path."""
     if re.sub(r"@\d+", "", first) == re.sub(r"@\d+", "", last):
         return first
     common = takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
@@ -180,7 +180,7 @@ def _span(first: str, last: str) -> str:
 
 
 def _blocks(record: Record, calls: Sequence[_Call]) -> list[tuple[str, int]]:
-    """What calls are, in order; of one that repeats a block, or only holds others, what is in it."""
+    """Return the blocks of calls in order; a call that repeats a block or only holds others is replaced by them."""
     if len(calls) == 1 and calls[0].node.body:
         inside = _runs(_modules(record.bodies[calls[0].node.body]))
         repeats = any(count > 1 and node.body and node.kind != "Sequential" for node, count in inside)
@@ -198,8 +198,8 @@ def _kind(node: Node) -> str:
     return node.kind if node.body else f"{node.kind} {node.detail}".rstrip()
 
 
-def aligned(models: Sequence[Sequence[Stage]]) -> list[tuple[str, list[Stage | None]]]:
-    """A row for each stage that has a name: that stage of each model, None where it has none.
+def align_stages(models: Sequence[Sequence[Stage]]) -> list[tuple[str, list[Stage | None]]]:
+    """Return a row for each named stage: that stage of each model, or None where a model has none.
 
     Stages are the same if they start at the same module: ``layers.0 … 11`` of one model is ``layers.0 … 23`` of a
     deeper one, and the row is called as in the first. The order is that of the first model; what only others have

@@ -94,7 +94,7 @@ def holds_for(verdict: Verdict, *, short: bool = False) -> str:
 
 
 def _about_parameters(record: Record, units: Units) -> Iterator[str]:
-    """What there is to say of a model's parameters, if it is not what a reader takes for granted."""
+    """Yield remarks on parameters that are not what a reader takes for granted."""
     totals = record.totals
     if totals.trainable != totals.parameters:
         yield _("{} trainable", units.count(totals.trainable))
@@ -111,7 +111,7 @@ def _about_parameters(record: Record, units: Units) -> Iterator[str]:
 
 
 def describe(record: Record, units: Units = PLAIN) -> str:
-    """The model in one sentence: operators, shapes, what it is mostly made of, parameters."""
+    """Return the model in one sentence: operators, shapes, main parts, parameters."""
     parts = [
         *([count(record.operators, mark("{} op"), mark("{} ops"))] if record.operators else []),
         *filter(None, [shapes(record)]),
@@ -152,13 +152,13 @@ def paragraph(record: Record, units: Units = PLAIN) -> str:
 
 
 def shapes(record: Record) -> str:
-    """``1×3×224×224 → 1×1000``; nothing where the end was not reached."""
+    """Return ``1×3×224×224 → 1×1000``; empty where the end was not reached."""
     given, outputs = ends(record)
     return f"{given} → {outputs}".lstrip() if outputs else ""
 
 
 def ends(record: Record) -> tuple[str, str]:
-    """The shapes of what goes in and of what comes out."""
+    """Return the shapes of the inputs and of the outputs."""
     nodes = record.bodies[record.root].nodes if record.root else ()
     given, outputs = ([meta for node in nodes if node.op == op for meta in node.outputs] for op in _ENDS)
     return _joined(given), _joined(outputs)
@@ -168,7 +168,7 @@ _ENDS = "placeholder", "output"
 
 
 def results(record: Record) -> dict[str, str]:
-    """The shapes of what each operator and module call gives, by path."""
+    """Return the shapes of the result of each operator and module call, by path."""
     found = {}
     for path, body, node in record.walk() if record.root else ():
         found[join(path, node.name)] = ", ".join(map(format_shape, _tensors(record, body, node))) or node.result
@@ -191,7 +191,7 @@ _PARTS = {
 
 
 def _made_of(record: Record) -> Mapping[str, int]:
-    """How many of the operators by which readers tell models apart, repeated bodies counted each time."""
+    """Count the operators that readers tell models apart by, repeated bodies each time."""
     counts = {"convolution": 0, "attention": 0, "linear layer": 0, "residual add": 0}
     for name, paths in body_paths(record).items():
         body = record.bodies[name]
@@ -217,7 +217,7 @@ def _part(node: Node) -> str:
 
 
 def _residual_adds(record: Record, body: Body) -> int:
-    """Additions of two tensors that come from one: a set of ancestors a node, as the bits of a number."""
+    """Count additions of two tensors with a common ancestor; ancestors are the bits of a number."""
     sources: dict[str, int] = {}
     bits = {Value("", number): 1 << number for number in range(len(body.inputs))}
     found = 0
@@ -235,7 +235,7 @@ def _residual_adds(record: Record, body: Body) -> int:
 
 
 def outline(record: Record) -> str:
-    """The nested graph, one line an operator or a module call; a body is written out where it is called first.
+    """Return the nested graph with a line for each operator and module call; a body is listed at its first call.
 
     Without a graph the tree of modules, as far as the model was built.
     """

@@ -16,7 +16,7 @@ from sphinx.locale import get_translation
 from sphinx_fxgraph.escape import file_stem, ids, json_block, nearest, unique_file_stem, xml
 from sphinx_fxgraph.options import COLORS
 from sphinx_fxgraph.render import colors, document, summary
-from sphinx_fxgraph.render import dot as classic
+from sphinx_fxgraph.render import dot as dot_export
 from sphinx_fxgraph.render import drawing as compose
 from sphinx_fxgraph.render.colors import Shares, scale
 from sphinx_fxgraph.render.html_page import node_data
@@ -240,7 +240,7 @@ def visit_fxgraph(writer: HTML5Translator, node: fxgraph) -> None:
     picture = compose.scene(job)
     shares = Shares(job.record, run.config.units, node["color"] or run.config.color)
     dot = run.dot_name(node["spec"])
-    write(Path(builder.outdir, "_downloads", dot), classic.source(job.record))
+    write(Path(builder.outdir, "_downloads", dot), dot_export.source(job.record))
     write(Path(builder.outdir, "_downloads", f"{dot.removesuffix('.dot')}.json"), job.record.to_json())
     verdict = job.record.verdict.kind if job.record.verdict else ""
     data = {"data-model": node["target"], "data-tracer": job.record.tracer, "data-verdict": verdict}

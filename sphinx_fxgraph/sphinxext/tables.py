@@ -307,7 +307,7 @@ def _compared(models: Sequence[Model], units: Units, link: _Linker) -> nodes.tgr
             widths[number] = max([widths[number], *map(len, lines)])
         body.append(row)
 
-    for name, found in stage_table.aligned([stage_table.stages(record) for record in records]):
+    for name, found in stage_table.align_stages([stage_table.stages(record) for record in records]):
         add(name, [(stage.made_of, stage.output) if stage else () for stage in found])
     for column in ("parameters", "MACs", "depth"):
         add(_(column), [(CELLS[column](record, units),) for record in records], ["fxg-total"])

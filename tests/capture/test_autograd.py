@@ -27,7 +27,7 @@ from torch.utils.checkpoint import checkpoint  # noqa: E402
 from sphinx_fxgraph import autograd_graph  # noqa: E402
 from sphinx_fxgraph.capture.capture import record_model, record_spec  # noqa: E402
 from sphinx_fxgraph.record.model import Record  # noqa: E402
-from sphinx_fxgraph.render.dot import Operator, unrolled  # noqa: E402
+from sphinx_fxgraph.render.dot import Operator, flatten_record  # noqa: E402
 from sphinx_fxgraph.spec.spec import GraphSpec  # noqa: E402
 
 X = torch.ones(2, 4)
@@ -335,7 +335,7 @@ def record(model: nn.Module, *args: Any, spec: GraphSpec | None = None, **kwargs
 
 
 def by_path(made: Record) -> dict[str, Operator]:
-    return {operator.path: operator for operator in unrolled(made)}
+    return {operator.path: operator for operator in flatten_record(made)}
 
 
 def test_every_function_in_the_call_that_made_it() -> None:
@@ -476,7 +476,7 @@ def test_a_model_of_any_size() -> None:
     made = record_spec(GraphSpec.parse("torch.nn.Linear(200000, 400000)", "8, 200000", tracer="autograd"))
     assert made.failure is None
     assert made.totals.parameters == 200_000 * 400_000 + 400_000
-    assert [operator.node.kind for operator in unrolled(made)] == [
+    assert [operator.node.kind for operator in flatten_record(made)] == [
         "parameter",
         "TBackward0",
         "parameter",

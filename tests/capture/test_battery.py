@@ -26,7 +26,7 @@ from torch.utils import checkpoint  # noqa: E402
 
 from sphinx_fxgraph.capture.capture import record_model  # noqa: E402
 from sphinx_fxgraph.record.model import Record  # noqa: E402
-from sphinx_fxgraph.render.dot import unrolled  # noqa: E402
+from sphinx_fxgraph.render.dot import flatten_record  # noqa: E402
 
 
 @pytest.fixture(params=CASES.values(), ids=CASES)
@@ -39,12 +39,12 @@ def graph(record: Record) -> str:
     """What runs, each with what it takes."""
     return "; ".join(
         f"{each.path}({', '.join(source.path for source in each.sources)})" if each.sources else each.path
-        for each in unrolled(record)
+        for each in flatten_record(record)
     )
 
 
 def marks(record: Record) -> dict[str, tuple[str, ...]]:
-    found = {each.path: (*each.node.marks, *(["in place"] * each.node.inplace)) for each in unrolled(record)}
+    found = {each.path: (*each.node.marks, *(["in place"] * each.node.inplace)) for each in flatten_record(record)}
     found |= {node.name: node.marks for _, _, node in record.walk() if node.body}
     return {path: given for path, given in found.items() if given}
 
@@ -81,7 +81,7 @@ def test_a_meta_tensor_shows_the_same(case: Case) -> None:
         pytest.skip("it needs values")
     model = case.model()
     real = record_model(model, case.args(), case.kwargs(), tracer="observed")
-    if any("scripted" in each.path for each in unrolled(real)):
+    if any("scripted" in each.path for each in flatten_record(real)):
         pytest.skip("TorchScript has no meta kernels for it")
     with torch.device("meta"):
         built, args, kwargs = case.model(), *moved((case.args(), case.kwargs()))

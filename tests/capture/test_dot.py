@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from sphinx_fxgraph.record.arguments import Tuple, Value
 from sphinx_fxgraph.record.model import Body, BodyInput, Node, Record, TensorMeta
-from sphinx_fxgraph.render.dot import classic
+from sphinx_fxgraph.render.dot import model_digraph
 
 DOT = shutil.which("dot")
 PURE = shutil.which("graphviz-pure", path=sysconfig.get_path("scripts")) or shutil.which("graphviz-pure")
@@ -87,7 +87,7 @@ def hostile() -> Record:
 @pytest.mark.skipif(DOT is None, reason="Graphviz is not installed")
 def test_every_operator_is_a_table_of_name_target_arguments_and_result(record: Record) -> None:
     assert DOT is not None
-    svg, complaint = draw(DOT, classic(record))
+    svg, complaint = draw(DOT, model_digraph(record))
     assert complaint == ""
     nodes = by_title(svg, "node")
     assert sorted(nodes) == [f"n{number}" for number in range(1, 10)]
@@ -107,7 +107,7 @@ def test_every_operator_is_a_table_of_name_target_arguments_and_result(record: R
 @pytest.mark.skipif(DOT is None, reason="Graphviz is not installed")
 def test_edges_are_dashed_and_light_grey_exactly_where_no_tensor_flows(record: Record) -> None:
     assert DOT is not None
-    svg, _ = draw(DOT, classic(record))
+    svg, _ = draw(DOT, model_digraph(record))
     edges = {title.replace("->", " "): group.find(f"{SVG}path") for title, group in by_title(svg, "edge").items()}
     assert sorted(edges) == ["n1 n3", "n1 n4", "n2 n7", "n3 n4", "n4 n5", "n4 n6", "n5 n6", "n6 n8", "n7 n8", "n8 n9"]
     weak = {title for title, path in edges.items() if path is not None and path.get("stroke-dasharray")}
@@ -118,7 +118,7 @@ def test_edges_are_dashed_and_light_grey_exactly_where_no_tensor_flows(record: R
 @pytest.mark.skipif(DOT is None, reason="Graphviz is not installed")
 def test_whatever_the_model_is_called_stands_there_as_text() -> None:
     assert DOT is not None
-    svg, complaint = draw(DOT, classic(hostile()))
+    svg, complaint = draw(DOT, model_digraph(hostile()))
     assert complaint == ""
     shown = [text for group in by_title(svg, "node").values() for text in texts(group)]
     for name in HOSTILE:
@@ -130,10 +130,10 @@ def test_whatever_the_model_is_called_stands_there_as_text() -> None:
 @pytest.mark.skipif(PURE is None, reason="graphviz-pure is not installed")
 def test_the_engine_that_comes_with_the_package_draws_it_too(record: Record) -> None:
     assert PURE is not None
-    svg, complaint = draw(PURE, classic(record))
+    svg, complaint = draw(PURE, model_digraph(record))
     assert complaint == ""
     assert len(by_title(svg, "node")) == 9
-    svg, complaint = draw(PURE, classic(hostile()))
+    svg, complaint = draw(PURE, model_digraph(hostile()))
     # Its font metrics are built in and have no CJK; it says so once and takes the width of a space.
     assert all("width of non-ASCII character" in line for line in complaint.splitlines() if line)
     assert len(by_title(svg, "node")) == 1 + 2 * len(HOSTILE)
@@ -145,12 +145,12 @@ def test_operators_that_were_not_reached_are_not_said_to_hold_no_tensor(record: 
         replace(node, outputs=(), result="") if node.name in ("view", "output") else node for node in root.nodes
     )
     partial = replace(record, bodies={**record.bodies, "Net": replace(root, nodes=nodes)})
-    weak = [line.split("[")[0].strip() for line in classic(partial).source.splitlines() if "dashed" in line]
+    weak = [line.split("[")[0].strip() for line in model_digraph(partial).source.splitlines() if "dashed" in line]
     assert weak == ["n2 -> n7", "n7 -> n8"]
 
 
 def test_a_model_without_a_graph_is_an_empty_picture() -> None:
-    assert "n1" not in classic(Record(spec={}, tracer="symbolic")).source
+    assert "n1" not in model_digraph(Record(spec={}, tracer="symbolic")).source
 
 
 @pytest.mark.torch

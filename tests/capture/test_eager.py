@@ -16,7 +16,7 @@ from torch import Tensor, fx, nn  # noqa: E402 - only where torch is
 
 from sphinx_fxgraph.capture.capture import record_model  # noqa: E402
 from sphinx_fxgraph.record.model import Node, Record  # noqa: E402
-from sphinx_fxgraph.render.dot import unrolled  # noqa: E402
+from sphinx_fxgraph.render.dot import flatten_record  # noqa: E402
 from sphinx_fxgraph.spec.spec import GraphSpec  # noqa: E402
 
 
@@ -30,7 +30,7 @@ def root(record: Record) -> dict[str, Node]:
 
 def takes(record: Record) -> dict[str, list[str]]:
     """What each operator takes, by path."""
-    return {each.path: [source.path for source in each.sources] for each in unrolled(record)}
+    return {each.path: [source.path for source in each.sources] for each in flatten_record(record)}
 
 
 # -- inputs

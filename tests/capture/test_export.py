@@ -15,7 +15,7 @@ from torch import Tensor, nn  # noqa: E402 - only where torch is
 from sphinx_fxgraph.capture.capture import record_model, record_spec  # noqa: E402
 from sphinx_fxgraph.record.arguments import List  # noqa: E402
 from sphinx_fxgraph.record.model import Record  # noqa: E402
-from sphinx_fxgraph.render.dot import Operator, unrolled  # noqa: E402
+from sphinx_fxgraph.render.dot import Operator, flatten_record  # noqa: E402
 from sphinx_fxgraph.spec.spec import GraphSpec  # noqa: E402
 
 X = torch.ones(2, 4)
@@ -28,7 +28,7 @@ def record(model: nn.Module, *args: Any, **kwargs: Any) -> Record:
 
 
 def by_path(made: Record) -> dict[str, Operator]:
-    return {operator.path: operator for operator in unrolled(made)}
+    return {operator.path: operator for operator in flatten_record(made)}
 
 
 def why(model: nn.Module, *args: Any, **kwargs: Any) -> tuple[str, int]:

@@ -17,7 +17,7 @@ from torch import Tensor, nn  # noqa: E402 - only where torch is
 
 from sphinx_fxgraph.capture.capture import record_model, record_spec  # noqa: E402
 from sphinx_fxgraph.record.model import Node, Record  # noqa: E402
-from sphinx_fxgraph.render.dot import unrolled  # noqa: E402
+from sphinx_fxgraph.render.dot import flatten_record  # noqa: E402
 from sphinx_fxgraph.spec.spec import GraphSpec  # noqa: E402
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -25,7 +25,7 @@ X = torch.ones(2, 4)
 
 
 def node(record: Record, path: str) -> Node:
-    return next(operator.node for operator in unrolled(record) if operator.path == path)
+    return next(operator.node for operator in flatten_record(record) if operator.path == path)
 
 
 @dataclass
@@ -93,7 +93,7 @@ def test_macs_are_half_of_what_torch_counts() -> None:
 
     record = record_model(Counted(), (torch.ones(1, 3, 4, 4),), {})
     assert record.failure is None
-    macs = {operator.path: operator.node.macs for operator in unrolled(record)}
+    macs = {operator.path: operator.node.macs for operator in flatten_record(record)}
     assert macs["conv"] == 16 * 8 * 27
     assert macs["attention"] == 4 * 16 * 8 * 8 + 2 * 16 * 16 * 8  # projections; scores and their use
     assert macs["matmul"] == 16 * 8 * 5
@@ -191,5 +191,5 @@ def test_the_inputs_are_not_written_to() -> None:
     x = X.clone()
     record = record_model(Writing(), (x,), {})
     assert torch.equal(x, X)
-    assert [operator.node.inplace for operator in unrolled(record)] == [False, True, True, False]
-    assert [operator.node.kind for operator in unrolled(record)][1:3] == ["mul", "add"]
+    assert [operator.node.inplace for operator in flatten_record(record)] == [False, True, True, False]
+    assert [operator.node.kind for operator in flatten_record(record)][1:3] == ["mul", "add"]

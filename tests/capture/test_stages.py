@@ -14,7 +14,7 @@ pytestmark = pytest.mark.torch
 from sphinx_fxgraph import model_record  # noqa: E402 - only where torch is
 from sphinx_fxgraph.render.stage_table import (  # noqa: E402
     Stage,
-    aligned,
+    align_stages,
     stages,
 )
 
@@ -78,7 +78,7 @@ def test_a_model_that_is_one_layer() -> None:
 
 
 def test_variants_share_the_rows_that_start_at_the_same_module(resnet: list[Stage]) -> None:
-    rows = aligned([resnet, of(resnet50(), *IMAGE)])
+    rows = align_stages([resnet, of(resnet50(), *IMAGE)])
     assert [name for name, _ in rows] == [stage.name for stage in resnet]
     layer3 = dict(rows)["layer3"]
     assert [stage.made_of for stage in layer3 if stage] == ["BasicBlock ×2", "Bottleneck ×6"]
@@ -101,7 +101,7 @@ def test_a_deeper_variant_and_one_with_a_head_of_its_own() -> None:
 
         return of(Net(), 1, 4)
 
-    rows = aligned([net(3), net(6, nn.Linear(8, 2))])
+    rows = align_stages([net(3), net(6, nn.Linear(8, 2))])
     assert [(name, [stage and stage.made_of for stage in found]) for name, found in rows] == [
         ("stem", ["Linear 4→8", "Linear 4→8"]),
         ("layers.0 … 2", ["Sequential ×3", "Sequential ×6"]),

@@ -16,7 +16,7 @@ from sphinx_fxgraph.capture.capture import record_model  # noqa: E402
 from sphinx_fxgraph.capture.formatting import kind_of  # noqa: E402
 from sphinx_fxgraph.record.arguments import Value  # noqa: E402
 from sphinx_fxgraph.record.model import Body, Node, Record  # noqa: E402
-from sphinx_fxgraph.render.dot import unrolled  # noqa: E402
+from sphinx_fxgraph.render.dot import flatten_record  # noqa: E402
 from sphinx_fxgraph.render.summary import describe  # noqa: E402
 from sphinx_fxgraph.view.annotations import category  # noqa: E402
 
@@ -133,7 +133,7 @@ def test_every_body_that_uses_a_parameter_or_buffer_has_a_node_for_it(model: Rec
 
 
 def test_unrolled_operators_have_unique_paths_and_arguments_in_them(model: Record) -> None:
-    operators = unrolled(model)
+    operators = flatten_record(model)
     assert len({operator.path for operator in operators}) == len(operators) == model.operators
     found = {operator.path: operator for operator in operators}
     assert found["layers.1.add"].args == "layers.0.add_1, layers.1.attention.mul_1"
@@ -157,7 +157,7 @@ def test_a_module_called_twice_is_two_nodes_with_one_body() -> None:
     assert names(root) == ["x", "block", "relu", "block@2", "relu@2", "relu_1", "output"]
     assert root.by_name["block"].body == root.by_name["block@2"].body == "Sequential"
     assert root.by_name["block@2"].target == "block"
-    targets = {operator.path: operator.node.target for operator in unrolled(made)}
+    targets = {operator.path: operator.node.target for operator in flatten_record(made)}
     assert targets["block@2.0"] == "block.0"
     assert targets["block@2.1.weight"] == "block.1.weight"
 
@@ -193,7 +193,7 @@ def test_a_call_that_returns_its_input_stays_on_the_way_of_its_users() -> None:
     assert root.by_name["add"].inputs == (Value("conv"), Value("shortcut"))
     assert made.bodies["Same"].outputs == (Value("", 0),)
     assert [meta.shape for meta in made.metas(root, Value("shortcut"))] == [(1, 3, 8)]
-    assert [operator.path for operator in unrolled(made)] == ["x", "conv", "add", "output"]
+    assert [operator.path for operator in flatten_record(made)] == ["x", "conv", "add", "output"]
 
 
 class Growing(nn.Module):
@@ -222,7 +222,7 @@ def test_inputs_in_a_list_are_named_by_their_place() -> None:
     root = made.bodies["Lists"]
     assert [entry.name for entry in made.bodies["Growing.2"].inputs] == ["xs[0]", "xs[1]"]
     assert made.arguments(root, root.by_name["b"]) == "[a[0], a[1]]"
-    assert [operator.args for operator in unrolled(made) if operator.path == "cat"] == ["[x, a.lin, b.lin]"]
+    assert [operator.args for operator in flatten_record(made) if operator.path == "cat"] == ["[x, a.lin, b.lin]"]
 
 
 class Leaking(nn.Module):
@@ -292,7 +292,9 @@ def test_a_module_that_stands_elsewhere_is_named_from_the_root() -> None:
     made = record(Root(), X)
     node = made.bodies["Elsewhere"].by_name["norm"]
     assert node.target == "/tools.norm"
-    assert [operator.node.target for operator in unrolled(made) if operator.path == "block.norm"] == ["tools.norm"]
+    assert [operator.node.target for operator in flatten_record(made) if operator.path == "block.norm"] == [
+        "tools.norm"
+    ]
 
 
 class Wasteful(nn.Module):
@@ -334,7 +336,7 @@ def test_details_say_what_tells_one_operator_from_another() -> None:
             return functional.dropout(mixed, 0.5), self.conv(self.embedding(ids).permute(0, 2, 1))[:, 0].softmax(dim=-1)
 
     made = record(Many(), torch.ones(1, 4, 32, 32), torch.ones(1, 5, dtype=torch.int64))
-    found = {operator.path: operator.node.detail for operator in unrolled(made)}
+    found = {operator.path: operator.node.detail for operator in flatten_record(made)}
     assert [found[f"layers.{number}"] for number in range(8)] == [
         "7×7 s2", "3×3 g4", "1×3 s1×2", "3×3 s2", "→1×n", "p=0.25", "×2 nearest", "dim=1",
     ]  # fmt: skip
@@ -454,4 +456,4 @@ def test_arguments_are_data_where_names_are_numbers_or_keywords() -> None:
     (difference,) = (node for node in body.nodes if Value("1") in node.inputs)
     assert difference.args in ((1, Value("1")), (Value("1"), 1))  # torch.sub or Tensor.__rsub__
     assert dict(body.by_name["clamp"].kwargs) == {"min": 0, "max": 1}
-    assert [operator.kwargs for operator in unrolled(record) if operator.node.kind == "clamp"] == ["min=0, max=1"]
+    assert [operator.kwargs for operator in flatten_record(record) if operator.node.kind == "clamp"] == ["min=0, max=1"]

@@ -19,7 +19,7 @@ from torch import Tensor, fx, nn  # noqa: E402 - only where torch is
 from sphinx_fxgraph.capture.capture import record_model, record_spec  # noqa: E402
 from sphinx_fxgraph.record.arguments import Value  # noqa: E402
 from sphinx_fxgraph.record.model import Node, Record  # noqa: E402
-from sphinx_fxgraph.render.dot import Operator, unrolled  # noqa: E402
+from sphinx_fxgraph.render.dot import Operator, flatten_record  # noqa: E402
 from sphinx_fxgraph.spec.spec import GraphSpec  # noqa: E402
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -39,15 +39,15 @@ def record(model: nn.Module, *args: Any, **kwargs: Any) -> Record:
 
 
 def operators(made: Record) -> list[Operator]:
-    return unrolled(made)
+    return flatten_record(made)
 
 
 def paths(made: Record) -> list[str]:
-    return [operator.path for operator in unrolled(made)]
+    return [operator.path for operator in flatten_record(made)]
 
 
 def node(made: Record, path: str) -> Node:
-    return next(operator.node for operator in unrolled(made) if operator.path == path)
+    return next(operator.node for operator in flatten_record(made) if operator.path == path)
 
 
 def capture(target: str, inputs: str, **options: Any) -> Record:
