@@ -112,7 +112,7 @@ def test_python_in_the_readme_runs(tmp_path: Path) -> None:
         subprocess.run([sys.executable, "-c", block], check=True, cwd=tmp_path)
 
 
-@pytest.mark.parametrize("page", ["python.rst"])
+@pytest.mark.parametrize("page", ["migration.rst", "python.rst"])
 def test_python_in_the_handbook_gives_what_it_says(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     failed, tried = doctest.testfile(str(DOCS / "usage" / page), module_relative=False)
