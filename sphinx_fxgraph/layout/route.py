@@ -8,15 +8,15 @@ rows is as high as its tracks need.
 
 from __future__ import annotations
 
-import bisect
 import itertools
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 
-from sphinx_fxgraph.layout.geometry import Point, Positions, Rectangle, around, rounded, sampled
+from sphinx_fxgraph.layout.geometry import Point, Positions, Rectangle, around, rounded
 from sphinx_fxgraph.layout.graphviz import Coordinates
+from sphinx_fxgraph.layout.tracks import Path, Turn, free_intervals, nearest_interval, sampler, set_tracks
 from sphinx_fxgraph.view.level import BOUNDARY, Edge, Level, Port
 
 _BESIDE = 8.0
@@ -37,8 +37,6 @@ _MOVED_TEXT = 24.0
 """The most that a text is moved to its edge."""
 _SAME_ROW = 3.0
 """Boxes whose middles are no farther apart along the flow are in one row."""
-_FAR_RIGHT = 1e6
-"""Where an edge is wanted that the engine has not drawn."""
 _CURVE = 8
 """Numbers of the control points of one Bézier curve."""
 _SAME = 1.0
@@ -68,36 +66,6 @@ class Line:
     """... and their names, once these are known; empty for the frame itself."""
 
 
-@dataclass
-class _Turn:
-    """The horizontal parts of edges from one source, or into one end, in one gap."""
-
-    low: float
-    high: float
-    above: set[float] = field(default_factory=set)
-    """Where edges come from above or go there, ..."""
-    below: set[float] = field(default_factory=set)
-    """... and the same below."""
-    track: int = 0
-
-
-@dataclass
-class _Path:
-    """An edge on its way: the places of its vertical parts, and the rows or gaps of the horizontal parts between.
-
-    Heights are counted in half rows: row 3 is at 6, and the gap below it at 7. There is one turn less than places.
-    """
-
-    edge: Edge
-    across: list[float]
-    turns: list[int]
-    shared: dict[int, _Turn] = field(default_factory=dict)
-    across_only: bool = False
-    """Whether it runs from the side of a box to the side of another one."""
-    bottom: float = 0.0
-    """Where its last vertical part but one ends, along the flow."""
-
-
 class Router:
     """Routes the edges of one level and sets the heights of its rows.
 
@@ -117,7 +85,7 @@ class Router:
         """Of edges, by number of the edge. They stand in rows like boxes; `rows` has the bitwise complement of it."""
         self.rows, self.centres = self._rows()
         self.row = {item: number for number, row in enumerate(self.rows) for item in row}
-        self.free = [_free(map(self._block, row)) for row in self.rows]
+        self.free = [free_intervals(map(self._block, row)) for row in self.rows]
         self._clear_texts()
         self.drawn = {int(index): flat for index, flat in drawn["edges"].items()}
         self.lanes: dict[int, list[tuple[float, int, int, Port, Port]]] = defaultdict(list)
@@ -125,7 +93,7 @@ class Router:
         """The lanes of edges by their source."""
         self.uses = Counter(edge.tail for edge in level.edges if not edge.spine)
         self.spine_heads = {edge.head for edge in level.edges if edge.spine}
-        self.paths: list[_Path] = []
+        self.paths: list[Path] = []
         self.tracks: dict[int, int] = {}
         """How many tracks a gap has."""
         self.tops: dict[int, float] = {}
@@ -133,7 +101,7 @@ class Router:
     def lines(self) -> list[Line]:
         """Return a line for each edge."""
         edges = self.level.edges
-        paths: dict[int, _Path] = {}
+        paths: dict[int, Path] = {}
         lengths = [self._length(edge) for edge in edges]
         longest: dict[Port, int] = defaultdict(int)
         for edge, length in zip(edges, lengths, strict=True):
@@ -183,12 +151,13 @@ class Router:
                 left, right = self._block(item)
                 if item < 0 and any(low < right and left < high for low, high in boxes):
                     size = right - left
-                    fitting = [room for room in _free(map(self._block, set(row) - {item})) if room[1] - room[0] >= size]
+                    free = free_intervals(map(self._block, set(row) - {item}))
+                    fitting = [room for room in free if room[1] - room[0] >= size]
                     places = [min(max(left, low), high - size) for low, high in fitting]
                     move = min(places, key=lambda place: abs(place - left)) - left
                     text = self.texts[~item]
                     self.texts[~item] = Rectangle(text.left + move, text.top, text.right + move, text.bottom)
-                    self.free[number] = _free(map(self._block, row))
+                    self.free[number] = free_intervals(map(self._block, row))
 
     def _height(self, item: int) -> float:
         if item < 0:
@@ -222,17 +191,17 @@ class Router:
         first, last = self._gaps(edge)
         return abs(last - first)
 
-    def _path(self, index: int, edge: Edge, flat: Sequence[float]) -> _Path:
+    def _path(self, index: int, edge: Edge, flat: Sequence[float]) -> Path:
         start, end = self.positions.tail(edge.tail)[0], self.positions.head(edge.head)[0]
         (first, last), head_row = self._gaps(edge), self._row(edge.head, head=True)
         down = first <= last
         if path := self._across(edge, start, end, head_row):
             return path
-        x_at = _sampler(flat)
+        x_at = sampler(flat)
         pieces: list[tuple[list[int], float, float]] = []
         for row in range(first + 1, last + 1) if down else range(first, last, -1):
             own = index in self.texts and self.row[~index] == row
-            low, high = _nearest(self.free[row], self._block(~index)[0] if own else x_at(self.centres[row]))
+            low, high = nearest_interval(self.free[row], self._block(~index)[0] if own else x_at(self.centres[row]))
             if pieces and max(low, pieces[-1][1]) <= min(high, pieces[-1][2]):
                 rows, before, after = pieces[-1]
                 pieces[-1] = [*rows, row], max(low, before), min(high, after)
@@ -240,7 +209,7 @@ class Router:
                 pieces.append(([row], low, high))
         if side := self._side_entry(edge, pieces, down, start, x_at):
             pieces = [*pieces[:-1], (pieces[-1][0] if pieces else [], *side)]
-        path = _Path(edge, [start], [])
+        path = Path(edge, [start], [])
         for number, (rows, low, high) in enumerate(pieces):
             is_last = number == len(pieces) - 1
             gap = 2 * first + 1 if number == 0 else 2 * pieces[number - 1][0][-1] + (1 if down else -1)
@@ -252,7 +221,7 @@ class Router:
         path.across.append(end)
         return path
 
-    def _across(self, edge: Edge, start: float, end: float, head_row: int) -> _Path | None:
+    def _across(self, edge: Edge, start: float, end: float, head_row: int) -> Path | None:
         """Return the path of an edge from the way down of a U to its way up, which leaves its tail at a side.
 
         It goes across to the side of a box in the same row, or across and up to the lower end of a box.
@@ -268,8 +237,8 @@ class Router:
         if row < head_row or low + _ARROW > high or any(left < high and low < right for left, right in others):
             return None
         if row == head_row:
-            return _Path(edge, [start, end], [2 * row], across_only=True)
-        return _Path(edge, [start, end, end], [2 * row, 2 * head_row + 1]) if row == head_row + 1 else None
+            return Path(edge, [start, end], [2 * row], across_only=True)
+        return Path(edge, [start, end, end], [2 * row, 2 * head_row + 1]) if row == head_row + 1 else None
 
     def _side_entry(
         self,
@@ -328,7 +297,7 @@ class Router:
     def _move_ends(self) -> None:
         """Move the ends on the borders of the level to where their edges run, so that these have no turn there."""
         for at, places in ((0, self.positions.inputs), (-1, self.positions.outputs)):
-            paths: dict[int, list[_Path]] = defaultdict(list)
+            paths: dict[int, list[Path]] = defaultdict(list)
             for path in self.paths:
                 port = path.edge.head if at else path.edge.tail
                 if port.box == BOUNDARY:
@@ -351,12 +320,12 @@ class Router:
         ]
         uses = Counter((gap, path.edge.tail) for gap, path, _ in parts)
         joins = Counter((gap, path.edge.head) for gap, path, _ in parts)
-        by_gap: dict[int, dict[Hashable, _Turn]] = defaultdict(dict)
+        by_gap: dict[int, dict[Hashable, Turn]] = defaultdict(dict)
         for gap, path, place in parts:
             edge, before, after = path.edge, path.across[place], path.across[place + 1]
             shares_head = uses[gap, edge.tail] == 1 and joins[gap, edge.head] > 1
             key = ("head", edge.head) if shares_head else ("tail", edge.tail)
-            turn = by_gap[gap].setdefault(key, _Turn(min(before, after), max(before, after)))
+            turn = by_gap[gap].setdefault(key, Turn(min(before, after), max(before, after)))
             turn.low, turn.high = min(turn.low, before, after), max(turn.high, before, after)
             first, last = self._gaps(edge)
             is_first, is_last = place == 0, place == len(path.turns) - 1
@@ -366,7 +335,7 @@ class Router:
             (turn.above if to_above else turn.below).add(after)
             path.shared[place] = turn
         for gap, turns in by_gap.items():
-            self.tracks[gap] = _set_tracks(list(turns.values()))
+            self.tracks[gap] = set_tracks(list(turns.values()))
 
     def _set_heights(self) -> None:
         """Set the places of boxes and ends along the flow, and the tops of rows and gaps."""
@@ -418,7 +387,7 @@ class Router:
                 ):
                     self.texts[index] = Rectangle(text.left + move, text.top, text.right + move, text.bottom)
 
-    def _line(self, path: _Path) -> Line:
+    def _line(self, path: Path) -> Line:
         edge, positions = path.edge, self.positions
         end, bottom = positions.head(edge.head)
         corners: list[Point] = [(path.across[0], positions.tail(edge.tail)[1])]
@@ -462,84 +431,3 @@ def _styled(edge: Edge, corners: Sequence[Point], positions: Positions) -> Line:
         tail=edge.tail.box,
         head=edge.head.box,
     )
-
-
-def _sampler(flat: Sequence[float], otherwise: float = _FAR_RIGHT) -> Callable[[float], float]:
-    """Return a function that gives the place across of a line of the engine by its place along the flow.
-
-    Where the engine has drawn no line, it is right of all boxes.
-    """
-    points: list[tuple[float, float]] = []
-
-    def place(y: float) -> float:
-        if not points and len(flat) >= _CURVE:  # most edges go to the next row, and nobody asks
-            points.extend(sorted((y, x) for x, y in sampled(list(zip(flat[::2], flat[1::2], strict=True)))))
-        at = bisect.bisect_left(points, (y, -math.inf))
-        near = points[max(0, at - 1) : at + 1]
-        return min(near, key=lambda point: abs(point[0] - y))[1] if near else otherwise
-
-    return place
-
-
-def _free(blocks: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return where an edge may pass a row, from left to right; the first and the last have no end."""
-    found, low = [], -math.inf
-    for left, right in sorted(blocks):
-        if low <= left:
-            found.append((low, left))
-        low = max(low, right)
-    return [*found, (low, math.inf)]
-
-
-def _nearest(free: Sequence[tuple[float, float]], x: float) -> tuple[float, float]:
-    """Return the interval that a place is in, or else the nearest."""
-    at = bisect.bisect_right(free, (x, math.inf))
-    return min(free[max(0, at - 1) : at + 1], key=lambda room: max(room[0] - x, x - room[1], 0))
-
-
-def _set_tracks(turns: Sequence[_Turn]) -> int:
-    """Give the turns of a gap tracks, so that no two of them lie on each other, and return how many tracks there are.
-
-    Where one turn comes from above at a place from which another goes on below, the first has the higher track.
-    """
-    comes: dict[int, list[_Turn]] = defaultdict(list)
-    for turn in turns:
-        for x in turn.above:
-            comes[round(x / 4)].append(turn)
-    before: dict[int, list[_Turn]] = defaultdict(list)
-    for turn in turns:
-        for x in turn.below:
-            near = round(x / 4)
-            before[id(turn)] += [
-                other for k in (near - 1, near, near + 1) for other in comes.get(k, ()) if other is not turn
-            ]
-    tracks: list[list[tuple[float, float]]] = []
-    for turn in _ordered(turns, before):
-        least = max((other.track + 1 for other in before[id(turn)] if other.low < turn.high + 4), default=0)
-        for number in itertools.count(least):
-            while len(tracks) <= number:
-                tracks.append([])
-            if all(turn.high + 2 < low or high + 2 < turn.low for low, high in tracks[number]):
-                break
-        turn.track = number
-        tracks[number].append((turn.low, turn.high))
-    return len(tracks)
-
-
-def _ordered(turns: Sequence[_Turn], before: dict[int, list[_Turn]]) -> Iterator[_Turn]:
-    """Yield turns after those that come before them; where that goes round in a circle, in their own order."""
-    finished: set[int] = set()
-    for root in sorted(turns, key=lambda turn: turn.high - turn.low):
-        stack = [(root, iter(before[id(root)]))]
-        seen = {id(root)}
-        while stack:
-            turn, rest = stack[-1]
-            following = next((other for other in rest if id(other) not in finished and id(other) not in seen), None)
-            if following is not None:
-                seen.add(id(following))
-                stack.append((following, iter(before[id(following)])))
-                continue
-            stack.pop()
-            if id(turn) not in finished:
-                finished.add(id(turn))
-                yield turn
