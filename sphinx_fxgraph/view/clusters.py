@@ -104,7 +104,8 @@ def group(
         nodes=tuple(nodes),
         outputs=tuple(given),
     )
-    kinds = list(dict.fromkeys(node.kind for node in first))
+    calls_first = sorted(first, key=lambda node: node.op != "call_module" or not node.body)
+    kinds = list(dict.fromkeys(node.kind for node in calls_first))
     kind = " · ".join(kinds[:3]) + (" …" if len(kinds) > 3 else "")
     return made, Node(first[0].name, GROUP, "", kind, body=name, inputs=tuple(inputs)), renamed
 

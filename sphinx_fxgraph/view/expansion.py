@@ -27,7 +27,7 @@ _TELLS_LITTLE = 500.0
 """Height of a picture that has room for what holds most of the model."""
 ELEMENTS = 1_200
 _MOST_TRIALS = 60
-_SPARE, _SPARE_WIDTH = 0.97, 0.94
+_SPARE, SPARE_WIDTH = 0.97, 0.94
 """Part of the height and of the width that an estimate may take."""
 
 Key = tuple[str, ...]
@@ -58,9 +58,7 @@ def fits(size: Size, tallest: float = HEIGHT, widest: float = WIDTH) -> bool:
         tallest: height that it may have.
         widest: width that it may have.
     """
-    return (
-        size.width <= widest * _SPARE_WIDTH and size.height <= tallest * _SPARE and size.elements <= ELEMENTS * _SPARE
-    )
+    return size.width <= widest * SPARE_WIDTH and size.height <= tallest * _SPARE and size.elements <= ELEMENTS * _SPARE
 
 
 def calls(shown: Shown, outer: Call) -> Iterator[Call]:

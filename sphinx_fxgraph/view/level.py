@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -213,3 +213,36 @@ def _renumbered(edges: tuple[Edge, ...], box: int, numbers: Numbers, *, of_head:
             count=edge.count + (one.count if one else 0),
         )
     return tuple(found.values())
+
+
+def bundled(boxes: Sequence[Box | None]) -> tuple[int, ...]:
+    """Return the end at which each output leaves: three or more of one closed box leave together.
+
+    Args:
+        boxes: the box that each output comes from.
+    """
+    counts = Counter(boxes)
+    ends: dict[object, int] = {}
+    return tuple(
+        ends.setdefault(box if box and not box.inner and counts[box] > 2 else number, len(ends))
+        for number, box in enumerate(boxes)
+    )
+
+
+def pinned(count: int, edges: tuple[Edge, ...]) -> tuple[tuple[int, ...], tuple[Edge, ...]]:
+    """Let inputs that go to the same places enter by one pin: all the maps that a dense layer concatenates.
+
+    Returns:
+        The pin of each input, and the edges from pins instead of from inputs.
+    """
+    uses: list[set[tuple[Port, bool]]] = [set() for _ in range(count)]
+    for edge in edges:
+        if edge.tail.box == BOUNDARY:
+            uses[edge.tail.number].add((edge.head, edge.weak))
+    numbers: dict[object, int] = {}
+    pins = tuple(numbers.setdefault(frozenset(use), len(numbers)) for use in uses)
+    renamed = (
+        dataclasses.replace(edge, tail=Port(BOUNDARY, pins[edge.tail.number])) if edge.tail.box == BOUNDARY else edge
+        for edge in edges
+    )
+    return pins, tuple(dict.fromkeys(renamed))

@@ -7,7 +7,7 @@ its own body. Equal bodies give one and the same level, so it is laid out once h
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -19,7 +19,7 @@ from sphinx_fxgraph.view import clusters, expansion, labels, main_path, panels, 
 from sphinx_fxgraph.view.annotations import Sharing
 from sphinx_fxgraph.view.estimate import Estimator, Size
 from sphinx_fxgraph.view.expansion import Key, Trials
-from sphinx_fxgraph.view.level import BOUNDARY, Box, Edge, Level, Port
+from sphinx_fxgraph.view.level import BOUNDARY, Box, Edge, Level, Port, bundled, pinned
 from sphinx_fxgraph.view.main_path import with_shape, with_spine
 from sphinx_fxgraph.view.panels import Panel
 from sphinx_fxgraph.view.simplify import GROUP, ROWS, Shown
@@ -52,8 +52,8 @@ class Overview:
         return "".join(panel.letter for kind, panel in self.kinds.items() if kind in blocks)
 
     def _blocks(self, node: Node) -> Iterator[Node]:
-        """Yield a closed call, or the calls that a wrapper or a group holds."""
-        if node.op == GROUP or node.kind in labels.WRAPPERS:
+        """Yield a closed call that has a panel, or the calls with panels that it holds."""
+        if node.op == GROUP or node.kind in labels.WRAPPERS or panels.key(self.shown, node) not in self.kinds:
             for inside in self.shown.record.bodies[node.body].nodes:
                 if inside.body:
                     yield from self._blocks(inside)
@@ -168,25 +168,55 @@ class _Picture:
     def with_panels(self, *, wide: bool) -> Overview | None:
         """Return the overview beside panels; None where no panel fits beside it.
 
+        Where the most important kind of block finds no room, less of the overview is opened if that still shows each
+        stage of such blocks.
+
         Args:
             wide: whether there is more room than on a page.
         """
         candidates = panels.kinds(self.shown)
         if not candidates:
             return None
-        trials = Trials(
-            self.shown, self.size, self.asked, self.builder.body_weight, closed=candidates, widest=self.widest
-        )
-        trials.run()
-        root = self.builder.root(trials.opened, trials.examples)
-        opened = {panels.key(self.shown, box.node) for box in _opened_boxes(root)}
-        candidates = {name: kind for name, kind in candidates.items() if name not in opened}
-        bodies = map(panels.representative, candidates.values())
-        levels = {name: self.builder.inside(name) for name in bodies}
         width, height = panels.PAPER if wide else panels.PAGE
         limits = width - (expansion.WIDTH - self.widest), height
-        chosen = panels.choose(candidates, levels, self.estimator.picture(root), self.estimator, limits)
-        return Overview(self.shown, root, chosen) if chosen else None
+        found = self._beside(candidates, self.widest, limits)
+        first, kind = next(iter(candidates.items()))
+        if first not in found.kinds and first not in self._opened_kinds(found.root):
+            _, node = kind.paths[panels.representative(kind)]
+            box = Box(node, (), self.builder.inside(node.body))
+            title = labels.panel_width(node.kind, sum(kind.counts.values()))
+            narrow = (limits[0] - self.estimator.panel(box, title).width - 2 * panels.GAP) / expansion.SPARE_WIDTH
+            less = self._beside(candidates, narrow, limits)
+            tells_as_much = self._references(less.root, first) >= self._references(found.root, first)
+            found = less if first in less.kinds and tells_as_much else found
+        return found if found.kinds else None
+
+    def _beside(
+        self, candidates: Mapping[Hashable, panels.Kind], widest: float, limits: tuple[float, float]
+    ) -> Overview:
+        """Return the overview within a width, and the panels that fit beside it or below it."""
+        trials = Trials(self.shown, self.size, self.asked, self.builder.body_weight, closed=candidates, widest=widest)
+        trials.run()
+        root = self.builder.root(trials.opened, trials.examples)
+        opened = self._opened_kinds(root)
+        left = {name: kind for name, kind in candidates.items() if name not in opened}
+        bodies = map(panels.representative, left.values())
+        levels = {name: self.builder.inside(name) for name in bodies}
+        chosen = panels.choose(left, levels, self.estimator.picture(root), self.estimator, limits)
+        return Overview(self.shown, root, chosen)
+
+    def _references(self, level: Level, kind: Hashable) -> int:
+        """Return how many closed boxes are blocks of a kind or hold them."""
+        count = 0
+        for box in level.boxes:
+            if box.inner:
+                count += self._references(box.inner, kind)
+            elif box.node.body:
+                count += panels.holds(self.shown, box.node, kind)
+        return count
+
+    def _opened_kinds(self, root: Level) -> set[Hashable]:
+        return {panels.key(self.shown, box.node) for box in _opened_boxes(root)}
 
     def size(self, opened: Collection[Key]) -> Size:
         """Return the size of the picture with these calls open."""
@@ -283,9 +313,9 @@ class _Builder:
     def _build(self, name: str, inner: Sequence[Level | None], order: Mapping[str, int], ages: Sequence[int]) -> Level:
         body = self.record.bodies[name]
         boxes = tuple(self._box(body, name, node, level) for node, level in zip(body.nodes, inner, strict=True))
-        outs = _bundled([boxes[order[value.node]] if value.node else None for value in body.outputs])
+        outs = bundled([boxes[order[value.node]] if value.node else None for value in body.outputs])
         edges = self._edges(body, boxes, order, outs)
-        pins, edges = _pins(len(body.inputs), edges)
+        pins, edges = pinned(len(body.inputs), edges)
         level = Level(
             body=name,
             boxes=boxes,
@@ -392,36 +422,3 @@ class _Builder:
         if box is None or box.inner or not box.node.body or len(box.tensors) < 2:
             return ()
         return tuple(meta for value in values for meta in self.record.metas(body, value))
-
-
-def _bundled(boxes: Sequence[Box | None]) -> tuple[int, ...]:
-    """Return the end at which each output leaves: three or more of one closed box leave together.
-
-    Args:
-        boxes: the box that each output comes from.
-    """
-    counts = Counter(boxes)
-    ends: dict[object, int] = {}
-    return tuple(
-        ends.setdefault(box if box and not box.inner and counts[box] > 2 else number, len(ends))
-        for number, box in enumerate(boxes)
-    )
-
-
-def _pins(count: int, edges: tuple[Edge, ...]) -> tuple[tuple[int, ...], tuple[Edge, ...]]:
-    """Inputs that go to the very same places enter by one pin: all the maps that a dense layer concatenates.
-
-    Returns:
-        The pin of each input, and the edges from pins instead of from inputs.
-    """
-    uses: list[set[tuple[Port, bool]]] = [set() for _ in range(count)]
-    for edge in edges:
-        if edge.tail.box == BOUNDARY:
-            uses[edge.tail.number].add((edge.head, edge.weak))
-    numbers: dict[object, int] = {}
-    pins = tuple(numbers.setdefault(frozenset(use), len(numbers)) for use in uses)
-    renamed = (
-        dataclasses.replace(edge, tail=Port(BOUNDARY, pins[edge.tail.number])) if edge.tail.box == BOUNDARY else edge
-        for edge in edges
-    )
-    return pins, tuple(dict.fromkeys(renamed))

@@ -20,9 +20,9 @@ GAP = 14.0
 """Between panels, and between them and the overview."""
 MARGIN = 8.0
 """Right of the last column."""
-SHORTEST = 560.0
+SHORTEST = 800.0
 """Height that panels may take beside a lower overview."""
-PAGE, PAPER = (700.0, 870.0), (900.0, 1_020.0)
+PAGE, PAPER = (740.0, 880.0), (900.0, 1_020.0)
 """Width and height of overview and panels together: on a page, and on paper or where they are asked for."""
 _LEAST_SHARE = 0.08
 """Of parameters and MACs, each counted as 1, that the blocks of a kind hold together."""
@@ -69,6 +69,12 @@ def key(shown: Shown, node: Node) -> Hashable:
     inside = shown.record.bodies[node.body].nodes if node.body else ()
     held = {each.type for each in inside if each.body and each.kind not in WRAPPERS and each.type}
     return (node.type, frozenset(held))
+
+
+def holds(shown: Shown, node: Node, kind: Hashable) -> bool:
+    """Return whether a call is a block of a kind or holds one."""
+    inside = shown.record.bodies[node.body].nodes
+    return key(shown, node) == kind or any(holds(shown, each, kind) for each in inside if each.body)
 
 
 def kinds(shown: Shown) -> dict[Hashable, Kind]:
