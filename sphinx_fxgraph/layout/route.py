@@ -37,8 +37,6 @@ _MOVED_TEXT = 24.0
 """The most that a text is moved to its edge."""
 _SAME_ROW = 3.0
 """Boxes whose middles are no farther apart along the flow are in one row."""
-_CURVE = 8
-"""Numbers of the control points of one Bézier curve."""
 _SAME = 1.0
 """Two places that are no farther apart count as one."""
 

@@ -14,6 +14,8 @@ from sphinx_fxgraph.view.level import Edge
 
 FAR_RIGHT = 1e6
 """Where an edge is wanted that the engine has not drawn."""
+_CURVE = 8
+"""Numbers of the control points of one Bézier curve."""
 
 
 @dataclass
