@@ -138,6 +138,8 @@ class _Folder:
             other: the first node of the other.
             period: how many nodes a member has.
         """
+        if not self._take_equally_many(one, other, period):
+            return False
         for number in range(period):
             for (where, value), (where2, value2) in self._pairs(one + number, other + number):
                 if where >= one - period or where2 >= other - period:
@@ -150,8 +152,13 @@ class _Folder:
         return True
 
     def _pairs(self, one: int, other: int) -> Iterator[tuple[tuple[int, Value], tuple[int, Value]]]:
-        """Return the inputs of two equal nodes side by side; equal nodes have equally many."""
+        """Return the inputs of two nodes that take equally many side by side."""
         return zip(self.sources[one], self.sources[other], strict=True)
+
+    def _take_equally_many(self, one: int, other: int, period: int) -> bool:
+        """Return whether each node of a member has as many inputs as that of the other; equal states are one input."""
+        pairs = zip(self.sources[one : one + period], self.sources[other : other + period], strict=True)
+        return all(len(first) == len(second) for first, second in pairs)
 
     def _constants(self, number: int) -> str:
         """Return the arguments of an operator without the values in them; empty for a module."""
@@ -173,6 +180,8 @@ class _Folder:
         What the second takes from the first, the first has to take from one place elsewhere.
         """
         second = at + period
+        if not self._take_equally_many(at, second, period):
+            return False
         taken: dict[tuple[int, int], Value] = {}
         for number in range(period):
             for (where, value), (where2, value2) in self._pairs(at + number, second + number):
