@@ -9,19 +9,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
-from sphinx_fxgraph.cache import store
 from sphinx_fxgraph.errors import SpecError, suggestion
 from sphinx_fxgraph.escape import xml
 from sphinx_fxgraph.options import CaptureOptions, ViewOptions
-from sphinx_fxgraph.record.diff import Difference, compare
 from sphinx_fxgraph.record.metrics import CONVENTIONS, macs_of
 from sphinx_fxgraph.record.model import Record
-from sphinx_fxgraph.render import export, summary
-from sphinx_fxgraph.render.dot import Operator, backward_digraph, flatten_record, model_digraph, result
 
 if TYPE_CHECKING:  # only capture/ imports torch, and the model brings it along
     import graphviz  # type: ignore[import-untyped]  # ships no types
     from torch import Tensor, nn  # for types only
+
+    from sphinx_fxgraph.record.diff import Difference
+    from sphinx_fxgraph.render.dot import Operator
+
+# What draws, compares or loads is imported by the methods that need it: it would double the time of a first capture.
 
 _HEIGHT = 640
 """Height of a picture in a notebook, in pixels."""
@@ -182,6 +183,7 @@ def autograd_graph(
         1
     """
     from sphinx_fxgraph.capture.tracers.backward import read
+    from sphinx_fxgraph.render.dot import backward_digraph
 
     return backward_digraph(
         read(output, params or {}, show_attrs=show_attrs, show_saved=show_saved, most=max_attr_chars)
@@ -240,10 +242,14 @@ class ModelRecord:
     @property
     def verdict(self) -> str:
         """What is known of other input values, in one sentence; empty where nothing was compared."""
+        from sphinx_fxgraph.render import summary
+
         return summary.holds_for(self.record.verdict) if self.record.verdict else ""
 
     def nodes(self) -> Iterator[Operator]:
         """Iterate over the operators in the order of execution, each with its path and the data in ``node``."""
+        from sphinx_fxgraph.render.dot import flatten_record
+
         return iter(flatten_record(self.record))
 
     def diff(self, other: ModelRecord) -> Difference:
@@ -264,6 +270,8 @@ class ModelRecord:
             >>> before.diff(after).facts[0].name
             'parameters'
         """
+        from sphinx_fxgraph.record.diff import compare
+
         return compare(self.record, other.record)
 
     # -- files
@@ -281,6 +289,8 @@ class ModelRecord:
             EngineMissingError: no layout engine is installed.
             ConverterMissingError: PDF or PNG is asked for and CairoSVG is not installed.
         """
+        from sphinx_fxgraph.render import export
+
         suffix = Path(path).suffix.lower()
         if suffix not in export.SUFFIXES:
             raise ValueError(f"{os.fspath(path)!r} ends in none of {', '.join(export.SUFFIXES)}")
@@ -293,6 +303,8 @@ class ModelRecord:
         Raises:
             RecordFileError: there is no record that this version can read.
         """
+        from sphinx_fxgraph.cache import store
+
         return cls(store.from_file(path))
 
     def to_json(self) -> str:
@@ -301,6 +313,8 @@ class ModelRecord:
 
     def to_dot(self) -> graphviz.Digraph:
         """Return the whole model as one graph for Graphviz (see `model_graph`)."""
+        from sphinx_fxgraph.render.dot import model_digraph
+
         return model_digraph(self.record)
 
     def to_svg(self, **view: Unpack[DrawOptions]) -> str:
@@ -320,6 +334,8 @@ class ModelRecord:
             >>> "Linear" in picture
             True
         """
+        from sphinx_fxgraph.render import export
+
         return export.print_svg(self.record, ViewOptions.of(**view), self.title)
 
     def to_html(self, **view: Unpack[DrawOptions]) -> str:
@@ -332,6 +348,8 @@ class ModelRecord:
             SpecError: an option is wrong.
             EngineMissingError: no layout engine is installed.
         """
+        from sphinx_fxgraph.render import export
+
         return export.html(self.record, ViewOptions.of(**view), self.title)
 
     def _repr_html_(self) -> str:
@@ -341,6 +359,8 @@ class ModelRecord:
 
     def table(self) -> str:
         """Return a line per operator with the columns of `torch.fx.Graph.print_tabular` and the result."""
+        from sphinx_fxgraph.render.dot import result
+
         rows: list[tuple[str, ...]] = [("opcode", "name", "target", "args", "kwargs", "result")]
         for operator in self.nodes():
             node = operator.node

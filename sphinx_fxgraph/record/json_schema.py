@@ -66,10 +66,10 @@ def json_schema() -> dict[str, Any]:
 
 
 def _replaced(schema: Any, part: Any, new: Any) -> Any:
-    """Return a schema with ``new`` in every place where it has ``part``."""
-    if schema == part:
-        return new
+    """Return a schema with ``new`` in every place where it has the union ``part``."""
     if isinstance(schema, dict):
+        if schema.get("anyOf") == part["anyOf"]:
+            return new | {key: value for key, value in schema.items() if key != "anyOf"}
         return {key: _replaced(value, part, new) for key, value in schema.items()}
     return [_replaced(value, part, new) for value in schema] if isinstance(schema, list | tuple) else schema
 

@@ -140,8 +140,10 @@ def saved(function: Function) -> list[tuple[str, torch.Tensor | str]]:
 
 
 def _content(kept: Any) -> torch.Tensor | str | None:
-    """A tensor, or what became of it; None where there was none to keep."""
-    if getattr(kept, "unpack_hook", None) is not None:
+    """Return a saved tensor, or a text that says what became of it; None where there was none to save."""
+    if not hasattr(kept, "data"):  # torch 2.6 gives a saved tensor only to whoever runs its hooks
+        return "not shown by this torch"
+    if kept.unpack_hook is not None:
         return "packed by a hook"
     try:
         tensor: torch.Tensor | None = kept.data
