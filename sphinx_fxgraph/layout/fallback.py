@@ -20,7 +20,7 @@ _BETWEEN_ROWS, _BETWEEN_BOXES = 30.0, 16.0
 
 
 def lay_out_plain(level: Level, extents: Sequence[Extent], notes: Sequence[tuple[float, float]]) -> Coordinates:
-    """Coordinates as an engine gives them (see `layout`)."""
+    """Return coordinates as an engine gives them."""
     rows = _rows(level)
     positions = Positions([(0.0, 0.0)] * len(level.boxes), [], [], extents)
     on_spine = {port.box for edge in level.spine() for port in (edge.tail, edge.head)}
@@ -63,7 +63,7 @@ def lay_out_plain(level: Level, extents: Sequence[Extent], notes: Sequence[tuple
 
 
 def _rows(level: Level) -> list[list[int]]:
-    """The boxes by how many steps they are from the start."""
+    """Return the boxes by their number of steps from the start."""
     tails: dict[int, list[int]] = defaultdict(list)
     for edge in level.edges:
         tails[edge.head.box].append(edge.tail.box)
@@ -77,7 +77,7 @@ def _rows(level: Level) -> list[list[int]]:
 
 
 def _route(start: Point, end: Point, boxes: Sequence[Rectangle], right: float) -> tuple[Point, ...]:
-    """Straight, or if that would run through boxes around all of them; `lanes` makes the latter a proper line."""
+    """Return a straight line, or one around all boxes if that would run through some."""
     way = straight(start, end)
     if any(box.holds(point, -1) for point in sampled(way, 40) for box in boxes):
         return (start, (right, start[1]), (right, end[1]), end)
@@ -93,7 +93,7 @@ _SHARE = 4
 
 
 def lay_out(engine: Engine, graphs: Mapping[str, str], timeout: float) -> tuple[dict[str, Coordinates], dict[str, str]]:
-    """Coordinates of every graph that the engine can lay out, and what went wrong, both by the graphs' keys.
+    """Return coordinates of the graphs that the engine can lay out, and its complaints, both by key.
 
     Args:
         engine: what lays out.
@@ -117,7 +117,7 @@ def lay_out(engine: Engine, graphs: Mapping[str, str], timeout: float) -> tuple[
 def _lay_out(
     engine: Engine, graphs: Mapping[str, str], timeout: float
 ) -> tuple[dict[str, Coordinates], dict[str, str]]:
-    """The same for the graphs of one run."""
+    """Lay out the graphs of one run."""
     found: dict[str, Coordinates] = {}
     said: dict[str, str] = {}
     try:

@@ -27,7 +27,7 @@ class Rectangle:
 
     @property
     def middle(self) -> Point:
-        """The point in its middle."""
+        """Return the point in its middle."""
         return (self.left + self.right) / 2, (self.top + self.bottom) / 2
 
     def holds(self, point: Point, room: float) -> bool:

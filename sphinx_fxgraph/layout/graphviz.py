@@ -49,7 +49,7 @@ class Extent:
 
 
 def level_dot(level: Level, extents: Sequence[Extent], notes: Sequence[tuple[float, float]]) -> str:
-    """One graph: ``n3`` is box 3, ``i0`` and ``o0`` the level's own ends; an edge's ``id`` is its index.
+    """Return one graph: ``n3`` is box 3, ``i0`` and ``o0`` the level's own ends; an edge's ``id`` is its index.
 
     ``notes`` is the size of the text at each edge; Graphviz keeps room for it.
     """
@@ -57,7 +57,7 @@ def level_dot(level: Level, extents: Sequence[Extent], notes: Sequence[tuple[flo
 
 
 def digest(dot: str) -> str:
-    """What a layout is filed under: it answers this very text."""
+    """Return the key of a layout, which depends on the whole text."""
     return hashlib.sha256(dot.encode()).hexdigest()[:20]
 
 
@@ -122,7 +122,7 @@ def _table(extent: Extent) -> str:
 
 
 def _ports(letter: str, positions: Sequence[float], width: int) -> str:
-    """A row as wide as the box with its room, with a small cell at each position."""
+    """Return a row as wide as the box with its room, with a small cell at each position."""
     cells, at = [], 0
     for x, number in sorted((x, number) for number, x in enumerate(positions)):
         left = max(at, min(round(x) + _ROOM_BESIDE - PORT // 2, width - PORT))
@@ -172,7 +172,7 @@ class Engine:
         return one_line((run.errors or run.output).decode(errors="replace"), most=80) or Path(self.command).name
 
     def lay_out(self, graphs: Sequence[str], timeout: float) -> tuple[list[Coordinates], str]:
-        """Coordinates of every graph, in one run, and what the program complained of (empty if it did not).
+        """Return coordinates of every graph, in one run, and what the program complained of (empty if it did not).
 
         Raises:
             EngineMissingError: the program is not there.
@@ -202,7 +202,7 @@ class Engine:
 
 
 def find_engine(setting: str = "") -> Engine:
-    """The engine to use: the setting if there is one, else the ``graphviz-pure`` wheel, else ``dot`` on PATH.
+    """Return the engine to use: the setting if there is one, else the ``graphviz-pure`` wheel, else ``dot`` on PATH.
 
     Raises:
         EngineMissingError: there is none; the message says how to get one.
@@ -239,7 +239,7 @@ def _script(distribution: str) -> str | None:
 
 
 def _documents(text: str) -> Iterator[Any]:
-    """The JSON objects that stand one after another in ``text``."""
+    """Yield the JSON objects that stand one after another in ``text``."""
     decoder, text, at = json.JSONDecoder(), text.strip(), 0
     while at < len(text):
         document, at = decoder.raw_decode(text, at)
@@ -249,7 +249,7 @@ def _documents(text: str) -> Iterator[Any]:
 
 
 def _coordinates(graph: dict[str, Any]) -> Coordinates:
-    """Of all that Graphviz says of a graph, what we draw; its y axis points up, ours down."""
+    """Return the coordinates in Graphviz' answer; its y axis points up, ours down."""
 
     def coordinate(value: float) -> float:
         if not abs(value) <= LARGEST:  # nor is NaN

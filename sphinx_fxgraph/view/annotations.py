@@ -77,7 +77,7 @@ _CATEGORY = {kind: category for category, kinds in _KINDS.items() for kind in ki
 
 
 def category(node: Node) -> str:
-    """The hue of an operator: by its kind, for a class of the model's own by torch's class it derives from."""
+    """Return the category of an operator by its kind, or by the class of torch that its class derives from."""
     if node.op in ("placeholder", "output"):
         return "io"
     if node.op == "get_attr":
@@ -86,7 +86,7 @@ def category(node: Node) -> str:
 
 
 def named(record: Record, dims: Sequence[Sequence[str]]) -> Record:
-    """The record with its symbolic sizes renamed everywhere, and the fixed sizes of its inputs labelled.
+    """Return the record with its symbolic sizes renamed everywhere, and the fixed sizes of its inputs labelled.
 
     Args:
         record: what is shown.
@@ -162,7 +162,7 @@ def _body(body: Body, rename: Callable[[str], str]) -> Body:
 
 
 class Sharing:
-    """Knows what shares its weights with what.
+    """Finds the calls that share weights.
 
     Args:
         record: the model.
@@ -210,7 +210,7 @@ class Sharing:
 
     @cached_property
     def _paths(self) -> dict[str, str]:
-        """The paths of the bodies that run once."""
+        """Return the paths of the bodies that run once."""
         found = {self.record.root: [""]}
         for path, _, node in self.record.walk():
             if node.body:

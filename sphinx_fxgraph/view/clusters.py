@@ -27,7 +27,7 @@ class Likeness:
         self._bodies: dict[str, Hashable] = {}
 
     def key(self, node: Node) -> Hashable:
-        """What ``node`` has in common with those like it."""
+        """Return the key of a node."""
         if node.op in ("placeholder", "output"):
             return (node.op, node.name)
         if self.loose:
@@ -38,7 +38,7 @@ class Likeness:
         return (node.op, node.kind, node.type, target, node.config, node.body, shapes, tuple(marks), node.inplace)
 
     def body(self, name: str) -> Hashable:
-        """What the body called ``name`` has in common with those like it; of use with ``loose``."""
+        """Return the key of a body, which keys of calls use if ``loose``."""
         if not name:
             return ""
         if name not in self._bodies:
@@ -61,7 +61,7 @@ Uses = Mapping[str, Sequence[tuple[str, Value]]]
 
 
 def uses(body: Body) -> Uses:
-    """The uses of every node of a body."""
+    """Return the uses of every node of a body."""
     found: dict[str, list[tuple[str, Value]]] = defaultdict(list)
     for node in body.nodes:
         for value in node.inputs:
@@ -111,7 +111,7 @@ def group(
 
 
 def rewired(body: Body, nodes: Sequence[Node], renamed: Mapping[Value, Value]) -> Body:
-    """``body`` with these nodes instead of its own, where values have new names."""
+    """Return the body with these nodes instead of its own, where values have new names."""
     return structs.replace(
         body,
         nodes=tuple(node.rewired(renamed) for node in nodes),
@@ -145,7 +145,7 @@ def cluster(shown: Shown) -> Shown:
 
 
 def _cut(record: Record, name: str) -> tuple[Body, dict[str, Body]]:
-    """A body as stretches, and their bodies. There are about as many stretches as there are nodes in one."""
+    """Return a body as stretches, and their bodies. There are about as many stretches as there are nodes in one."""
     body, used = record.bodies[name], uses(record.bodies[name])
     size = min(_LARGEST, max(_SMALLEST, round(math.sqrt(len(body.nodes)))))
     crossing = _crossing(body, used)
@@ -169,7 +169,7 @@ def _cut(record: Record, name: str) -> tuple[Body, dict[str, Body]]:
 
 
 def _stretches(body: Body, size: int, crossing: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Where to cut: about every ``size`` nodes, where the fewest values cross. Inputs and output stand alone."""
+    """Yield where to cut: about every ``size`` nodes, where the fewest values cross. Inputs and output stand alone."""
     alone = [number for number, node in enumerate(body.nodes) if node.op in ("placeholder", "output")]
     for before, end in itertools.pairwise((-1, *alone, len(body.nodes))):
         start = before + 1
@@ -185,7 +185,7 @@ def _stretches(body: Body, size: int, crossing: Sequence[int]) -> Iterator[tuple
 
 
 def _crossing(body: Body, used: Uses) -> list[int]:
-    """How many nodes before each place have a result that is used after it."""
+    """Return how many nodes before each place have a result that is used after it."""
     number = {node.name: at for at, node in enumerate(body.nodes)}
     steps = [0] * (len(body.nodes) + 2)
     for node in body.nodes:
@@ -197,7 +197,7 @@ def _crossing(body: Body, used: Uses) -> list[int]:
 
 
 def _most_common(nodes: Sequence[Node]) -> str:
-    """``23 add, 9 relu, …``."""
+    """Return the most common kinds with their numbers: ``23 add, 9 relu, …``."""
     counts = Counter(node.kind for node in nodes).most_common()
     return ", ".join(f"{count} {kind}" for kind, count in counts[:2]) + (", …" if len(counts) > 2 else "")
 

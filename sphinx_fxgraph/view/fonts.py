@@ -1,4 +1,4 @@
-"""How wide a label is, without a browser.
+"""Width of labels, without a browser.
 
 Boxes are sized before any font is known, so each character counts as wide as the widest of the fonts that the drawing's
 font stacks end in on common systems: DejaVu Sans and Liberation Sans (metric twin of Arial and Helvetica), and for
@@ -36,18 +36,18 @@ _MONO = 603
 
 @lru_cache(maxsize=4096)
 def sans(text: str, size: float, bold: bool = False) -> float:
-    """Width of ``text`` at ``size``, in the unit of ``size`` (user units of the drawing)."""
+    """Return the width of ``text`` at ``size``, in the unit of ``size`` (user units of the drawing)."""
     table = _BOLD if bold else _REGULAR
     return sum(table[ord(c) - 32] if 32 <= ord(c) < 127 else _OTHER.get(c, _WIDE) for c in text) * size / 1000
 
 
 def mono(text: str, size: float) -> float:
-    """Width of ``text`` in the monospaced stack."""
+    """Return the width of ``text`` in the monospaced stack."""
     return sum(_MONO if ord(c) < 0x2E80 else _WIDE for c in text) * size / 1000
 
 
 def shorten(text: str, most: int) -> str:
-    """``text`` with its middle left out if it has more than ``most`` characters: both ends of a path tell most."""
+    """Return ``text``, its middle left out if it has more than ``most`` characters."""
     if len(text) <= most:
         return text
     head = (most - 1) // 2

@@ -301,7 +301,7 @@ def own_name(node: Node) -> str:
 
 
 def _names(node: Node) -> tuple[str, str]:
-    """First and second line. What a reader looks for comes first: an operator's kind, but an input's own name."""
+    """Return the first and the second line: an operator's kind or an input's own name comes first."""
     if node.op == "output":
         return "output", ""
     if node.op in ("placeholder", "get_attr"):
@@ -312,7 +312,7 @@ def _names(node: Node) -> tuple[str, str]:
 
 
 def sign(node: Node) -> str:
-    """What stands before the kind in a picture of a difference."""
+    """Return the sign before the kind in a picture of a difference."""
     return "".join(f"{SIGNS[mark]} " for mark in node.marks if mark in SIGNS)
 
 
@@ -348,7 +348,7 @@ def _numbers(run: Run) -> list[int]:
 
 
 def title(node: Node) -> str:
-    """The attribute in a frame's title; of a stretch of operators the first and the last."""
+    """Return the attribute in a frame's title; of a stretch of operators the first and the last."""
     if node.op == GROUP:
         return f"{fonts.shorten(node.name, 20)} … {fonts.shorten(node.target, 20)}" if node.target else ""
     return node.name
@@ -360,7 +360,7 @@ def remark(box: Box) -> str:
 
 
 def title_width(box: Box) -> float:
-    """Width of a frame's title: triangle, attribute, class, count and chips; below it the names of a run."""
+    """Return the width of a frame's title: triangle, attribute, class, count and chips; below it the names of a run."""
     parts = [
         18.0,
         fonts.mono(title(box.node), NAME_SIZE),
@@ -373,13 +373,13 @@ def title_width(box: Box) -> float:
 
 
 def chip(names: Sequence[str]) -> str:
-    """The names of side inputs, shortened."""
+    """Return the names of side inputs, shortened."""
     shown = [fonts.shorten(name, 16) for name in names[:_MOST_CHIPS]]
     return ", ".join(shown) + (f" +{len(names) - len(shown)}" if len(names) > len(shown) else "")
 
 
 def shape(tensors: Sequence[TensorMeta]) -> str:
-    """``1×64×56×56 f32``; of several tensors the first few."""
+    """Return the shape as text, ``1×64×56×56 f32``; of several tensors the first few."""
     shown = [f"{format_shape(meta)} {meta.dtype}" for meta in tensors[:_SHOWN_TENSORS]]
     if len(tensors) > 1:
         more = len(tensors) - len(shown)

@@ -64,7 +64,7 @@ class Port:
 
 @dataclass(frozen=True)
 class Edge:
-    """A value on its way."""
+    """A value that flows from one port to another."""
 
     tail: Port
     head: Port
@@ -102,11 +102,11 @@ class Level:
 
     @property
     def inputs(self) -> int:
-        """How many pins it has."""
+        """Return the number of pins."""
         return len(self.names)
 
     def spine(self) -> tuple[Edge, ...]:
-        """The edges of the main path, from its start to its end."""
+        """Return the edges of the main path, from its start to its end."""
         return tuple(edge for edge in self.edges if edge.spine)
 
 

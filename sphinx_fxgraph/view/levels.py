@@ -1,4 +1,4 @@
-"""What to show: a record becomes levels of boxes and edges, still without coordinates.
+"""Turn a record into levels of boxes and edges, still without coordinates.
 
 A level is a body drawn on its own. A box in it is an operator or a module call; an open module call holds the level of
 its own body. Equal bodies give one and the same level, so it is laid out once however often it stands in the model.
@@ -41,7 +41,7 @@ class Overview:
 
     @property
     def panels(self) -> tuple[Panel, ...]:
-        """The panels in the order of their letters."""
+        """Return the panels in the order of their letters."""
         return tuple(self.kinds.values())
 
     def letters(self, box: Box) -> str:
@@ -361,7 +361,7 @@ class _Builder:
         )
 
     def _names(self, name: str, node: Node) -> Iterator[str]:
-        """The nodes of the record that a node stands for."""
+        """Yield the names of the nodes of the record that a node stands for."""
         if run := self.shown.runs.get((name, node.name)):
             yield from run.names
         elif node.op == ROWS:
@@ -393,7 +393,7 @@ class _Builder:
     def _edges(
         self, body: Body, boxes: Sequence[Box], order: Mapping[str, int], outs: Sequence[int]
     ) -> tuple[Edge, ...]:
-        """One edge for each pair of ends; it is weak if no value on it has a tensor at both ends."""
+        """Return one edge for each pair of ends; it is weak if no value on it has a tensor at both ends."""
         values: dict[tuple[Port, Port], list[tuple[Value, bool]]] = defaultdict(list)
 
         def tail(value: Value) -> Port:
@@ -417,7 +417,7 @@ class _Builder:
         return tuple(edges)
 
     def _unsaid(self, body: Body, boxes: Sequence[Box], tail: Port, values: Sequence[Value]) -> tuple[TensorMeta, ...]:
-        """The tensors on an edge, where no box says so: those out of a closed module that has several results."""
+        """Return the tensors on an edge out of a closed module that has several results."""
         box = None if tail.box == BOUNDARY else boxes[tail.box]
         if box is None or box.inner or not box.node.body or len(box.tensors) < 2:
             return ()

@@ -15,7 +15,7 @@ from sphinx_fxgraph.view.level import BOUNDARY, Edge, Level, Port
 
 
 def with_spine(level: Level, late: Sequence[int]) -> Level:
-    """The level with the edges of its main path marked, and the pin and the output that the path leads from and to.
+    """Return the level with the edges of its main path marked, and its main input and output.
 
     A path is as long as the operators on it are many. Among pins from which it is equally long the one made last
     (``late``) wins: of all the maps that a dense layer takes, the one from the layer above. If it can, it keeps to the
@@ -69,7 +69,7 @@ def _longest(level: Level, edges: Iterable[Edge], late: Sequence[int], starts: C
 
 
 def _aligned(level: Level, edge: Edge) -> bool:
-    """Whether an edge meets the main ends of the open boxes it joins, so that it can run on straight inside."""
+    """Return whether an edge meets the main ends of the open boxes it joins, so that it can run on straight inside."""
     for port, of_input in ((edge.tail, False), (edge.head, True)):
         inner = level.boxes[port.box].inner if port.box != BOUNDARY else None
         if inner and port.number != (inner.main_input if of_input else inner.main_output):
@@ -82,7 +82,7 @@ _MOST_EDGES = 3
 
 
 def chips(level: Level) -> Level:
-    """Side inputs with many consumers as chips."""
+    """Return the level with side inputs that have many consumers as chips."""
     main = _reached_by_spine(level)
     consumers: dict[Port, list[Edge]] = defaultdict(list)
     for edge in level.edges:
@@ -102,7 +102,7 @@ def chips(level: Level) -> Level:
 
 
 def _reached_by_spine(level: Level) -> set[int]:
-    """The boxes that the main path leads to or goes through, and what follows from them."""
+    """Return the boxes that the main path reaches, and those that follow from them."""
     spine = level.spine()
     found = {edge.head.box for edge in spine} | {edge.tail.box for edge in spine}
     for edge in sorted(level.edges, key=lambda edge: edge.tail.box):

@@ -64,7 +64,7 @@ class _Folder:
         """The arguments of each operator without the values in them."""
 
     def folded(self) -> tuple[Body, dict[str, Body]]:
-        """The body with its runs folded, and the bodies of their periods."""
+        """Return the body with its runs folded, and the bodies of their periods."""
         nodes: list[Node] = []
         made: dict[str, Body] = {}
         renamed: dict[Value, Value] = {}
@@ -101,7 +101,7 @@ class _Folder:
         return tuple(meta for k in range(outputs) for meta in self.record.metas(self.body, Value(node.name, k)))
 
     def _run(self, at: int) -> tuple[int, int]:
-        """The period and the count of the run at ``at`` that covers most; the shorter period if two cover the same."""
+        """Return period and count of the run at ``at`` that covers most, of two the one with the shorter period."""
         best = (1, 1)
         for period in range(1, min(LONGEST_PERIOD, (len(self.keys) - at) // FEWEST) + 1):
             if self.keys[at] != self.keys[at + period] or (best[1] > 1 and not period % best[0]):
@@ -201,7 +201,7 @@ class _Folder:
         return bool(taken) or (period == 1 and bool(self.nodes[at].body))
 
     def _closed(self, at: int, period: int, count: int, *, chained: bool) -> bool:
-        """Whether nothing outside the run but a result takes from a member that is not the last."""
+        """Return whether only results and the run itself take from members other than the last."""
         end = at + count * period
         last = end - period if chained else end
         if not chained:
@@ -304,7 +304,7 @@ def _class(node: Node) -> Hashable:
 
 
 def _spread(results: Sequence[tuple[TensorMeta, ...]]) -> tuple[TensorMeta, ...]:
-    """The results of a loose run as one: where a size differs, from the smallest to the largest, ``64…512``."""
+    """Return the results of a loose run as one: sizes that differ are a range, ``64…512``."""
     if len(set(results)) < 2 or len({(len(metas), *(len(meta.shape) for meta in metas)) for metas in results}) > 1:
         return ()
 
@@ -319,7 +319,7 @@ def _spread(results: Sequence[tuple[TensorMeta, ...]]) -> tuple[TensorMeta, ...]
 
 
 def _alive(first: Node, alike: Sequence[Node]) -> Node:
-    """A node that is drawn for others; it is dead only if all of them are."""
+    """Return a node that is drawn for others, dead only if all of them are."""
     if all("dead" in node.marks for node in alike):
         return first
     return structs.replace(first, marks=tuple(mark for mark in first.marks if mark != "dead"))

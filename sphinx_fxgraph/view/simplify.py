@@ -104,7 +104,7 @@ def simplify(shown: Shown, mode: str) -> Shown:
 
 
 def _removable(body: Body) -> dict[str, Node]:
-    """Operators without a tensor in their result, but for those that a module call or the body's own result needs."""
+    """Return operators without a tensor in their result that no module call and no result of the body needs."""
     found = {
         node.name: node
         for node in body.nodes
@@ -129,7 +129,7 @@ def _without(body: Body, removed: Mapping[str, Node]) -> Body:
 
 
 def _chip(node: Node, removed: Mapping[str, Node]) -> str:
-    """What stands at a consumer: what the removed chains to it start with, ``shape`` or ``size``."""
+    """Return the chip of a consumer: how the removed chains to it start, ``shape`` or ``size``."""
     kinds: dict[str, None] = {}
     todo: list[Value] = [value for value in node.inputs if value.node in removed]
     seen = set(todo)
