@@ -71,6 +71,8 @@ class Answer:
 
     def is_in(self, text: str) -> bool:
         """Return whether a text tells the answer."""
+        if not self.patterns and not self.count:  # no answer is no point
+            return False
         if not all(re.search(pattern, text) for pattern in self.patterns):
             return False
         if not self.count:
