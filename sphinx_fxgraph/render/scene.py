@@ -24,7 +24,7 @@ from sphinx_fxgraph.view.labels import STACK, Label
 from sphinx_fxgraph.view.level import BOUNDARY, Box, Level, connect
 from sphinx_fxgraph.view.levels import overview
 from sphinx_fxgraph.view.panels import GAP, Panel
-from sphinx_fxgraph.view.simplify import GROUP
+from sphinx_fxgraph.view.simplify import GROUP, Shown
 
 _TITLE = 24.0
 """Height of a frame's title."""
@@ -125,6 +125,7 @@ class Composer:
         self.flip = look.direction == "LR"
         self.pads = _PADS[look.direction]
         self.widest, self.is_chosen = WIDTH, False
+        self._folds: dict[bool, Shown] = {}
         self._choose()
         self.dots: dict[str, str] = {}
         self.asked: dict[str, tuple[Level, Sequence[Extent], Sequence[Point]]] = {}
@@ -134,9 +135,11 @@ class Composer:
 
     def _choose(self) -> None:
         """Choose what is shown within the width."""
-        self.view = overview(self.record, self.look, paper=self.paper, widest=self.widest)
+        self.view = overview(self.record, self.look, paper=self.paper, widest=self.widest, folds=self._folds)
         self.root = connect(self.view.root)
-        self.closed = self.view.closed_levels() if self.with_insides else {}
+        # Of a view that is chosen again, the insides of closed modules are laid out once it is settled.
+        is_first = self.widest == WIDTH
+        self.closed = self.view.closed_levels() if self.with_insides and (is_first or self.is_chosen) else {}
 
     def advance(self) -> dict[str, str]:
         """Place every level that has a layout; the DOT of those that lack one, as far as their insides are placed.
@@ -155,6 +158,8 @@ class Composer:
                 if over > 0 and self.widest < WIDTH:
                     self.widest = WIDTH
                     self._choose()
+                elif self.widest < WIDTH and self.with_insides:
+                    self.closed = self.view.closed_levels()
             missing = self._advance()
         return missing
 

@@ -90,7 +90,14 @@ def _closed(level: Level) -> Iterator[str]:
             yield box.node.body
 
 
-def overview(record: Record, look: ViewOptions, *, paper: bool = False, widest: float = expansion.WIDTH) -> Overview:
+def overview(
+    record: Record,
+    look: ViewOptions,
+    *,
+    paper: bool = False,
+    widest: float = expansion.WIDTH,
+    folds: dict[bool, Shown] | None = None,
+) -> Overview:
     """Choose what the default view of a model shows.
 
     The blocks of a stage are folded; where even that is too high, blocks of one class are, whatever their sizes.
@@ -100,8 +107,12 @@ def overview(record: Record, look: ViewOptions, *, paper: bool = False, widest: 
         look: how it is shown.
         paper: whether the picture is for paper.
         widest: width that the overview may have by estimate.
+        folds: the folded graph with and without short calls, kept from one choice to the next.
     """
-    folded = _folded(record, look)
+    folds = {} if folds is None else folds
+    if False not in folds:
+        folds[False] = _folded(record, look)
+    folded = folds[False]
     if look.depth is not None:
         shown = _finished(folded, look, None)
         return Overview(shown, _Builder(shown).root(expansion.asked(shown, look)))
@@ -109,7 +120,9 @@ def overview(record: Record, look: ViewOptions, *, paper: bool = False, widest: 
     pictures: dict[tuple[bool | None, bool], _Picture] = {}
     for across_sizes, short, tallest in _STAGES[look.fold]:
         if (across_sizes, short) not in pictures:
-            graph = _folded(record, look, short=True) if short else folded
+            if short not in folds:
+                folds[short] = _folded(record, look, short=short)
+            graph = folds[short]
             pictures[across_sizes, short] = _Picture(graph, look, estimator, across_sizes, widest, short=short)
         picture = pictures[across_sizes, short]
         if expansion.fits(picture.closed, tallest, widest):
