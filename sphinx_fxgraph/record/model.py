@@ -193,7 +193,11 @@ class Remark(msgspec.Struct, frozen=True, omit_defaults=True):
     """Something that a reader should know of a graph, found by a check of every capture."""
 
     kind: str
-    """``random``, ``sizes``, ``reads``, ``unread`` (written and never read) or ``unreached`` (by no input)."""
+    """What a check found.
+
+    ``random`` (a generator other than torch's), ``sizes`` (that depend on values), ``reads`` (of values), ``numbers``
+    (read, and used where no edge shows), ``unread`` (written and never read) or ``unreached`` (by no input).
+    """
     text: str
     """What it is about: a function, an operator, an output."""
     file: str = ""

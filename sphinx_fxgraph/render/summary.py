@@ -25,6 +25,7 @@ _REMARKS = {
     "random": mark("random: {}"),
     "sizes": mark("sizes depend on values: {}"),
     "reads": mark("values read: {}"),
+    "numbers": mark("values read: {}"),
     "unread": mark("written and never read: {}"),
     "unreached": mark("no input reaches {}"),
 }

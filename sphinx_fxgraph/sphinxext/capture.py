@@ -22,6 +22,7 @@ from sphinx.util.display import progress_message, status_iterator
 import sphinx_fxgraph
 from sphinx_fxgraph.cache.fingerprints import SourceFinder
 from sphinx_fxgraph.cache.store import Store
+from sphinx_fxgraph.record.metrics import not_counted
 from sphinx_fxgraph.spec.spec import GraphSpec
 from sphinx_fxgraph.sphinxext import graph, messages, outdated, sphinx_private
 from sphinx_fxgraph.sphinxext.config import Config
@@ -322,7 +323,8 @@ def wrong(run: Run, uses: Sequence[ModelUse]) -> Iterator[tuple[str, str, str | 
 
                 if captured.verdict and captured.verdict.kind != "same":
                     yield f"{name}: {summary.holds_for(captured.verdict)}", "verdict", use.location
-                for remark in summary.remarks(captured):
+                left_out = not_counted(captured.totals.uncounted)
+                for remark in (*summary.remarks(captured), *filter(None, [left_out])):
                     yield f"{name}: {remark}", "verdict", use.location
     for complaint in run.store.complaints:
         yield complaint, "cache", None

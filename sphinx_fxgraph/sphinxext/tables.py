@@ -14,7 +14,7 @@ from sphinx.util.nodes import make_refnode
 
 from sphinx_fxgraph.escape import anchor
 from sphinx_fxgraph.record.diff import SIGNS, Change, Difference
-from sphinx_fxgraph.record.metrics import depth, macs_of, macs_text
+from sphinx_fxgraph.record.metrics import depth, macs_of, macs_text, not_counted
 from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.render import stage_table, summary
 from sphinx_fxgraph.render.node_table import TEXTS, Rows, node_rows
@@ -360,7 +360,7 @@ CELLS: dict[str, Cell] = {
 
 # -- reports
 
-_REPORT_COLUMNS = ("model", "page", "outcome", "tracer", "ops", "holds for")
+_REPORT_COLUMNS = ("model", "page", "outcome", "tracer", "ops", "holds for", "remarks")
 _FAILED_COLUMNS = _REPORT_COLUMNS[:3]
 
 
@@ -397,9 +397,10 @@ def _report_cells(use: ModelUse, docname: str, record: Record | None, units: Uni
     """What stands in each column."""
     name = use.name or use.spec.target or use.spec.label
     if record is None:
-        return name, docname, _("not captured"), "", "", ""
+        return name, docname, _("not captured"), "", "", "", ""
     if record.failure:
         expected = _("as expected") + ": " if use.expect == "error" else ""
-        return name, docname, expected + messages.sentence(record.failure), record.tracer, "", ""
+        return name, docname, expected + messages.sentence(record.failure), record.tracer, "", "", ""
     ops, verdict = (CELLS[column](record, units) for column in ("ops", "verdict"))
-    return name, docname, _("captured"), record.tracer, ops, verdict
+    found = ", ".join((*summary.remarks(record), *filter(None, [not_counted(record.totals.uncounted)])))
+    return name, docname, _("captured"), record.tracer, ops, verdict, found

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 from torch import nn
+from torch._higher_order_ops.map import map as control_map
+from torch._higher_order_ops.scan import scan
 from torch._higher_order_ops.while_loop import while_loop
 
 from sphinx_fxgraph import ModelRecord, model_record
@@ -36,6 +38,23 @@ class Scale(nn.Module):
         return x * largest, largest, x.tolist()
 
 
+class Steps(nn.Module):
+    """A layer in the body of torch's scan and map, and in a branch of its cond."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lin = nn.Linear(4, 4)
+
+    def scanned(self, x: torch.Tensor) -> torch.Tensor:
+        return scan(lambda carry, row: (self.lin(carry) + row, carry.clone()), x[0], x)[1]  # type: ignore[no-any-return]
+
+    def mapped(self, x: torch.Tensor) -> torch.Tensor:
+        return control_map(self.lin, x)  # type: ignore[no-any-return]
+
+    def branched(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.cond(x.sum() > 0, lambda y: self.lin(y), lambda y: y.cos(), (x,))
+
+
 def nodes(model: ModelRecord) -> list[Node]:
     return [node for _, _, node in model.record.walk()]
 
@@ -48,7 +67,7 @@ def test_of_a_branch_the_side_that_ran_is_shown() -> None:
 
 def test_of_a_loop_each_round_is_shown() -> None:
     names = [node.name for node in nodes(model_record(Loop(), torch.ones(2)))]
-    assert [name for name in names if name.startswith("mul")] == ["mul", "mul_1"]
+    assert [name for name in names if name.startswith("mul")] == ["mul", "mul"]
 
 
 def test_a_number_read_out_of_a_tensor_is_an_edge_and_not_its_value() -> None:
@@ -57,3 +76,28 @@ def test_a_number_read_out_of_a_tensor_is_an_edge_and_not_its_value() -> None:
     assert scaled.args == (Value("x"), Value("item"))
     assert "0.65" not in record.to_json()
     assert "0.12" not in record.to_json()
+
+
+@pytest.mark.parametrize("name", ["scan", "map"])
+def test_a_body_of_scan_or_map_is_a_frame_with_its_macs(name: str) -> None:
+    record = model_record(Steps(), torch.rand(3, 4), method={"scan": "scanned", "map": "mapped"}[name])
+    steps = [node for node in nodes(record) if node.type == f"torch.{name}"]
+    assert len(steps) == 3
+    assert len({node.body for node in steps}) == 1
+    assert [node.target for node in record.record.bodies[steps[0].body].nodes if node.op == "call_module"] == ["/lin"]
+    assert record.macs == 3 * 16
+
+
+def test_the_condition_of_a_branch_ends_at_the_branch() -> None:
+    found = {node.name: node for node in nodes(model_record(Steps(), torch.rand(3, 4), method="branched"))}
+    assert [value.node for value in found["cond"].inputs] == ["gt", "x"]
+
+
+def test_an_exported_branch_shows_both_sides_and_what_decides() -> None:
+    record = model_record(Steps(), torch.rand(3, 4), method="branched", tracer="export")
+    found = {node.name: node for node in nodes(record)}
+    assert [value.node for value in found["cond"].inputs] == ["gt", "cond_true", "cond_false"]
+    assert [node.name for node in record.record.bodies[found["cond_false"].body].nodes] == ["cos"]
+    assert "linear" in found
+    assert record.macs == 3 * 16
+    assert any("both branches" in note for note in record.record.notes)

@@ -198,7 +198,23 @@ class MoreInTrace(nn.Module):
         return y * 2  # here
 
 
+class Copied(nn.Module):
+    """Makes a tensor of a size."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * torch.tensor(x.shape[0])  # here
+
+
+class Counted(nn.Module):
+    """Takes a size for a number."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * len(range(x.shape[0]))  # here
+
+
 PATHS = [
+    (Copied, "torch.fx: a traced value is copied into a new tensor"),
+    (Counted, "torch.fx: a traced value is used as a plain integer"),
     (Branches, "torch.fx: symbolically traced variables cannot be used as inputs to control flow"),
     (TypeAsked, "the run has sin where the traced graph has cos"),
     (OnlyInRun, "the traced graph has no exp"),

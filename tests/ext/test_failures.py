@@ -292,7 +292,7 @@ def test_a_report_tells_of_every_model_and_of_those_that_failed(reported: tuple[
         ["zoo.broken.Misfit", "models"],
         ["needs.Net", "models"],
     ]
-    assert everything[0][2:] == ["captured", "observed", "16", "one path"]
+    assert everything[0][2:] == ["captured", "observed", "16", "one path", ""]
     assert everything[1][2].startswith("as expected: The model cannot be run: RuntimeError: mat1")
     assert everything[2][2].startswith("The model cannot be imported: ")
     assert failed == [row[:3] for row in everything[1:]]

@@ -20,35 +20,86 @@ from sphinx_fxgraph.capture.torch_private import (
     TRANSFORMS,
     HigherOrderOperator,
     checkpoint_generators,
+    pytree,
     wrapped_functions,
 )
 
 
 @functools.lru_cache(maxsize=4096)
 def plain(function: Any) -> Callable[..., Any] | None:
-    """What an operator of control flow means; nothing for any other function."""
+    """Return Python code that means what an operator of control flow does; None for any other function."""
     return _MEANING.get(function.__name__) if isinstance(function, HigherOrderOperator) else None
 
 
 def uncompiled(model: Any = None, **_options: Any) -> Any:
-    """In place of `torch.compile`, by which torch also runs these operators: all stays as it is written."""
+    """Stand in for `torch.compile`, by which torch also runs these operators: all stays as it is written."""
     return uncompiled if model is None else model
 
 
+class _Body(nn.Module):
+    """A function that an operator of control flow calls: a frame of the graph, named after the operator."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self._function = function
+
+    def forward(self, *args: Any) -> Any:
+        """Call the function."""
+        return self._function(*args)
+
+
+def _body(name: str, function: Callable[..., Any]) -> nn.Module:
+    return type(name, (_Body,), {"__module__": "torch"})(function)
+
+
+class _Cond(_Body):
+    """A branch of ``torch.cond``: takes the condition too, so that its edge ends here."""
+
+    def forward(self, condition: Any, *operands: Any) -> Any:  # noqa: ARG002 - a reader sees what decides
+        """Call the function of the branch."""
+        return self._function(*operands)
+
+
 def _cond(condition: Any, yes: Callable[..., Any], no: Callable[..., Any], operands: Sequence[Any] = ()) -> Any:
-    return (yes if condition else no)(*operands)
+    branch = yes if condition else no
+    return type("cond", (_Cond,), {"__module__": "torch"})(branch)(condition, *operands)
 
 
 def _while_loop(
     condition: Callable[..., Any], body: Callable[..., Any], carried: Sequence[Any], others: Sequence[Any] = ()
 ) -> Any:
+    step = _body("while_loop", body)
     while condition(*carried, *others):
-        result = body(*carried, *others)
+        result = step(*carried, *others)
         carried = (result,) if isinstance(result, torch.Tensor) else result
     return tuple(carried)
 
 
-_MEANING: dict[str, Callable[..., Any]] = {"cond": _cond, "while_loop": _while_loop}
+def _scan(
+    function: Callable[..., Any], carried: Sequence[Any], given: Sequence[Any], others: Sequence[Any] = ()
+) -> Any:
+    step, carried, rows = _body("scan", function), list(carried), []
+    for number in range(given[0].shape[0]):
+        leaves = pytree.tree_leaves(step(*carried, *(each[number] for each in given), *others))
+        carried, row = leaves[: len(carried)], leaves[len(carried) :]
+        rows.append(row)
+    return carried, [torch.stack(list(column)) for column in zip(*rows, strict=True)]
+
+
+def _map(function: Callable[..., Any], given: Sequence[Any], others: Sequence[Any] = ()) -> Any:
+    step = _body("map", function)
+    rows = [step(*(each[number] for each in given), *others) for number in range(given[0].shape[0])]
+    _, structure = pytree.tree_flatten(rows[0])
+    columns = zip(*map(pytree.tree_leaves, rows), strict=True)
+    return pytree.tree_unflatten([torch.stack(list(column)) for column in columns], structure)
+
+
+_MEANING: dict[str, Callable[..., Any]] = {
+    "cond": _cond,
+    "while_loop": _while_loop,
+    "scan": _scan,
+    "map_impl": _map,
+}
 
 
 _CHECKPOINT = "checkpoint"

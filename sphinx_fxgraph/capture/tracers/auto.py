@@ -6,6 +6,7 @@ it is that of the run, and the verdict says why.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -42,6 +43,7 @@ def remarks(trace: Trace) -> tuple[Remark, ...]:
         *(Remark("random", draw.name, draw.file, draw.line) for draw in trace.draws),
         *_about(graph, "sizes", lambda node: SIZE_FROM_VALUES in node.meta.get("marks", ())),
         *_about(graph, "reads", lambda node: reads_input(node, given)),
+        *(_about(graph, "numbers", lambda node: node.meta.get("reads") == "number") if not trace.complete else ()),
         *_about(graph, "unread", _is_unread),
         *(_unreached(graph, given) if trace.error is None else ()),
     ]
@@ -185,6 +187,22 @@ def _is_autograd_function(target: Any) -> bool:
 
 
 def _refused(error: BaseException) -> str:
-    """Why torch.fx cannot follow a model; its own words need no name of an exception."""
+    """Return why torch.fx cannot follow a model; its own words need no name of an exception."""
+    text = said(error)
+    for pattern, sentence in () if isinstance(error, TraceError) else _SENTENCES:
+        if found := re.search(pattern, text):
+            return f"torch.fx: {found.expand(sentence)}"
     name = "" if isinstance(error, TraceError | NameError | NotImplementedError) else f"{type(error).__name__}: "
-    return f"torch.fx: {name}{said(error)}"
+    return f"torch.fx: {name}{text}"
+
+
+_SENTENCES: tuple[tuple[str, str], ...] = (
+    (r"__cuda_array_interface__` must be a dict", "a traced value is copied into a new tensor"),
+    (r"expected np\.ndarray \(got Proxy\)", "NumPy takes a traced value"),
+    (r"^(\w+)\(\): argument '(\w+)'.* (?:not|type) \w*(?:Proxy|Attribute)\b", r"\1 takes a traced value as \2"),
+    (r"^(\w+)\(\) received an invalid combination of arguments .*Proxy", r"\1 takes a traced value"),
+    (r"'Proxy' object cannot be interpreted as an integer", "a traced value is used as a plain integer"),
+    (r"must be real number, not Proxy", "a traced value is used as a plain number"),
+    (r"\b(?:Proxy\(|Proxy$|got Proxy|fx\.proxy\.)", "a traced value stands where only a tensor or a number may"),
+)
+"""What Python and torch say of the values that torch.fx traces with, and what that means."""

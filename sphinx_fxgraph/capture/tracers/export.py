@@ -56,9 +56,14 @@ class Flat:
         self.inputs: list[Any] = []
         """What the placeholders stand for."""
         self._model, self._program = model, program
+        self._paths = {path for path, _ in model.named_modules(remove_duplicate=False)}
         self._calls = Calls()
         self._frames: dict[tuple[str, ...], Frame] = {}
         self._counts: Counter[str] = Counter()
+        self._around: tuple[Frame, ...] = ()
+        """The frames of the branch of ``torch.cond`` that is being written."""
+        self.branches: dict[str, nn.Module] = {}
+        """What stands for a branch in the record's modules, by path."""
         self._values: dict[fx.Node, Any] = {}
         """What the exported program says that a node gives."""
         self._output(self._run(program.graph_module, self._placeholders(given), ()))
@@ -136,6 +141,8 @@ class Flat:
             _, dtype, enabled, _, inner, *given = args
             region = (f"autocast {short_dtype(dtype)}" if dtype else "autocast",) if enabled else ()
             return self._run(inner.module, iter(given), (*_without(marks, "autocast"), *region))
+        if name == "cond" and isinstance(args[1], _Inner):
+            return self._cond(node, *args, marks=marks)
         schema = getattr(node.target, "_schema", None)
         made = self._node("call_function", node.target, *_by_name(schema, args, kwargs), node)
         made.meta["stack"] = stack = self._stack(node.meta.get("nn_module_stack") or {})
@@ -144,14 +151,33 @@ class Flat:
         made.meta.update(traced_place(node.meta.get("stack_trace") or "", stack))
         return made
 
+    def _cond(
+        self, node: fx.Node, condition: Any, yes: _Inner, no: _Inner, operands: Sequence[Any], *, marks: tuple[str, ...]
+    ) -> fx.Node:
+        """Write both branches of ``torch.cond``, each in a frame, and the node that chooses between their results."""
+        around = self._stack(node.meta.get("nn_module_stack") or {})
+        outer, results = self._around, []
+        for branch, body in (("true", yes), ("false", no)):
+            path = ".".join(filter(None, (around[-1].path if around else "", f"cond_{branch}")))
+            self.branches.setdefault(path, type(f"cond_{branch}", (nn.Module,), {"__module__": "torch"})())
+            self._around = (*around, Frame(path, f"torch.cond_{branch}", self._counts[path]))
+            self._counts[path] += 1
+            results.append(self._run(body.module, iter(operands), marks))
+            self._around = outer
+        made = self._node("call_function", chosen, (condition, *results), {}, node)
+        made.meta.update(stack=self._calls.go(around), marks=marks, inplace=False)
+        made.meta.update(traced_place(node.meta.get("stack_trace") or "", around))
+        return made
+
     def _stack(self, noted: Mapping[str, tuple[str, Any]]) -> tuple[Frame, ...]:
         """The frames of an operator; one that torch.export has made itself stands in what is open at that place."""
         if not noted or _MOVED in noted:
-            return self._calls.open
+            return self._calls.go(self._around) if self._around else self._calls.open
         keys: tuple[str, ...] = ()
         frames = []
-        for key, (path, kind) in noted.items():
-            if not path:
+        for key, (noted_path, kind) in noted.items():
+            path = noted_path.removeprefix("_export_root").removeprefix(".")  # torch.export wraps the model
+            if not path or path not in self._paths:
                 continue
             keys = (*keys, key)  # other calls of a module, or of one around it, have other keys
             if keys not in self._frames:
@@ -159,6 +185,9 @@ class Flat:
                 self._frames[keys] = Frame(path, name, self._counts[path])
                 self._counts[path] += 1
             frames.append(self._frames[keys])
+        if self._around:  # a branch has the modules that its own operators stand in, if any
+            depth = len(self._around) - 1
+            frames = [*self._around, *(frame for frame in frames[depth:] if frame not in self._around)]
         return self._calls.go(tuple(frames))
 
     def _node(self, op: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any], source: fx.Node) -> fx.Node:
@@ -190,6 +219,14 @@ class Flat:
 def _without(marks: tuple[str, ...], word: str) -> tuple[str, ...]:
     """The marks of a region but for a kind: of two of a kind the inner one counts."""
     return tuple(mark for mark in marks if word not in mark)
+
+
+def chosen(condition: Any, yes: Any, no: Any) -> Any:  # noqa: ARG001 - both have the same shapes
+    """Stand in a flat graph for ``torch.cond``: what a branch gives."""
+    return yes
+
+
+chosen.__module__, chosen.__name__, chosen.__qualname__ = "torch", "cond", "cond"
 
 
 class _Inner:
@@ -331,7 +368,9 @@ def trace(
         probe(model, flat.graph, flat.inputs)
     flat.note_results()
     close(flat.graph, leaf)
-    return Trace(flat.graph, [], flat.inputs, probed=True, notes=tuple(notes))
+    if flat.branches:
+        notes.append("both branches of torch.cond are drawn, and their MACs counted")
+    return Trace(flat.graph, [], flat.inputs, probed=True, notes=tuple(notes), unregistered=flat.branches)
 
 
 def _in_order(model: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
