@@ -64,7 +64,7 @@ def _rows(zoo: str, prefix: str, rows: Sequence[tuple[str, str]]) -> Iterator[Ta
 
 
 def written_out() -> Iterator[Target]:
-    """The small configurations in ``zoos.csv``: of diffusers, kornia and neuraloperator."""
+    """The small configurations in ``zoos.csv``: of diffusers, kornia, neuraloperator, torchaudio and braindecode."""
     with Path(__file__).with_name("zoos.csv").open(encoding="utf-8", newline="") as file:
         for zoo, package, target, inputs in list(csv.reader(file))[1:]:
             if _installed(package):
