@@ -49,7 +49,8 @@ class _Body(nn.Module):
 
 
 def _body(name: str, function: Callable[..., Any]) -> nn.Module:
-    return type(name, (_Body,), {"__module__": "torch"})(function)
+    made: nn.Module = type(name, (_Body,), {"__module__": "torch"})(function)
+    return made
 
 
 class _Cond(_Body):
