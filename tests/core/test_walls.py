@@ -182,3 +182,20 @@ def test_no_two_folders_import_each_other() -> None:
 def test_what_is_no_python_is_installed_too() -> None:
     for name in ("py.typed", "render/page.html", "static/fxgraph.css", "static/fxgraph.js"):
         assert (PACKAGE / name).is_file(), name
+
+
+def test_the_wheel_contains_every_file_of_the_package() -> None:
+    wheel = pytest.importorskip(
+        "hatchling.builders.wheel", reason="hatchling, which builds the wheel, is not installed"
+    )
+    root = PACKAGE.parent
+    if not (root / "pyproject.toml").is_file():
+        pytest.skip("the package is installed, not a checkout")
+    shipped = {
+        Path(file.distribution_path).as_posix() for file in wheel.WheelBuilder(str(root)).recurse_included_files()
+    }
+    files = (path for path in PACKAGE.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    source = {
+        path.relative_to(root).as_posix() for path in files if path.suffix in {".css", ".html", ".js", ".mo", ".py"}
+    }
+    assert source - shipped == set()
