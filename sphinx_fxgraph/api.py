@@ -192,7 +192,7 @@ def autograd_graph(
 
 @dataclass(frozen=True, repr=False)
 class ModelRecord:
-    """What is known of a captured model; it can draw, save and compare itself.
+    """A captured model: its graph and numbers. It can draw, save and compare itself.
 
     Attributes:
         record: the data, see `sphinx_fxgraph.record.model.Record`.
@@ -241,7 +241,7 @@ class ModelRecord:
 
     @property
     def verdict(self) -> str:
-        """What is known of other input values, in one sentence; empty where nothing was compared."""
+        """Return in one sentence for which input values the graph holds; empty where nothing was compared."""
         from sphinx_fxgraph.render import summary
 
         return summary.holds_for(self.record.verdict) if self.record.verdict else ""

@@ -79,7 +79,7 @@ def _option(default: Any, kind: Kind, help: str) -> Any:  # noqa: A002 - as argp
 
 
 class _Options:
-    """What the three classes have in common."""
+    """The base of the three classes of options."""
 
     @classmethod
     def of(cls, **values: Any) -> Self:
@@ -100,7 +100,7 @@ class _Options:
 
 @dataclass(frozen=True, kw_only=True)
 class CaptureOptions(_Options):
-    """What is captured, besides target and inputs. Changing one captures the model again."""
+    """The options that decide what is captured, besides target and inputs. Changing one captures the model again."""
 
     method: str = _option(
         "",
@@ -206,7 +206,7 @@ _WRONGNUMBER = "is no number; for example 11689512, 11,689,512 or 11.7M"
 
 @dataclass(frozen=True, kw_only=True)
 class FigureOptions(_Options):
-    """What stands around the drawing in a page."""
+    """The options that decide what stands around the drawing in a page."""
 
     caption: str = _option("", Text(), "Text below the picture, with markup. A figure with a caption has a number.")
     name: str = _option("", Text(), "The name for ``:ref:`` and ``:numref:``, and the id of the figure in the page.")

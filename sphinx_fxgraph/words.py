@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 class _Catalogue:
-    """What looks a message up: gettext's function in a docs build."""
+    """The function that looks up a message: gettext's in a docs build."""
 
     lookup: Callable[[str], str] = staticmethod(str)
 

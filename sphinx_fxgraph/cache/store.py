@@ -212,7 +212,7 @@ class Store:
 
     @property
     def keeps_drawings(self) -> bool:
-        """Whether DOT and layouts are written."""
+        """Return whether DOT and layouts are written."""
         return self.writable or self.drawings != self.folder
 
     def _write(self, path: Path, text: str) -> bool:

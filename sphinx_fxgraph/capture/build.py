@@ -93,7 +93,7 @@ def _failed(name: str, error: BaseException) -> CaptureError:
 
 
 def _reached(found: object, rest: list[str]) -> object:
-    """What was found, if no name is left."""
+    """Return the object that was found, if no name is left."""
     if not rest:
         return found
     names = dir(found)
@@ -175,7 +175,7 @@ class Built:
         return args, kwargs
 
     def _builder(self) -> object:
-        """What was called to make the model; None where that is not known."""
+        """Return the callable that made the model; None where it is not known."""
         tree = parse_target(self.spec.target) if self.spec.target and not self.spec.submodule else None
         return resolve(tree.function if isinstance(tree, Call) else tree) if tree else None
 
@@ -249,7 +249,10 @@ def _check_meta(model: nn.Module) -> None:
 
 
 def _run(code: str, place: Place) -> dict[str, Any]:
-    """What the code of a directive sets. Imports run first and on no device: a module is shared by all that follows."""
+    """Run the code of a directive and return the names it sets.
+
+    Imports run first, on no device, since later captures share them.
+    """
     names: dict[str, Any] = {"__name__": CODE_FILE}
     try:
         tree = ast.parse(code, CODE_FILE)
@@ -278,7 +281,10 @@ def _seeded(seed: int) -> Iterator[None]:
 
 
 def _arguments(given: object) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """What a function or the code gave as the inputs: one argument, a tuple, a dict, or a tuple and a dict."""
+    """Return the inputs that a function or the code gave, as arguments.
+
+    One value, a tuple, a dict, or a tuple and a dict.
+    """
     if isinstance(given, dict):
         return (), given
     if not isinstance(given, tuple):
@@ -330,7 +336,7 @@ class _Values:
         return tuple(map(self.of, arguments.args)), {key: self.of(value) for key, value in arguments.kwargs}
 
     def told(self, model: nn.Module, builder: object) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """What a model says of itself that it is called with."""
+        """Return the example inputs that a model declares."""
         try:
             found = told(model, builder)
         except by_model() as error:
@@ -348,7 +354,7 @@ class _Values:
         return _arguments(torch_pytree.tree_map_only(torch.Tensor, cast, found))
 
     def call(self, name: Name, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What a function returns; only it runs on the device, no import that came before."""
+        """Call a function on the device and return its result; imports before it do not run there."""
         try:
             with self.place.making():
                 return function(*args, **kwargs)

@@ -130,7 +130,7 @@ class Tree:
         user.attributes.setdefault(node)
 
     def value(self, node: fx.Node, scope: Scope) -> Value:
-        """What a node is called in a scope that uses it."""
+        """Return the name of a node in a scope that uses it."""
         node = self.same(node)
         if node in scope.places:
             return Value("", scope.places[node])
@@ -143,7 +143,7 @@ class Tree:
 
 
 def is_mark(node: fx.Node) -> bool:
-    """Whether a node only marks a value that a call returns as it was given."""
+    """Return whether a node only marks a value that a call returns as it was given."""
     return node.target is passed_through
 
 

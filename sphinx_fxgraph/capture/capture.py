@@ -98,7 +98,10 @@ def _left(devices: Sequence[str], device: str, record: Record) -> Sequence[str]:
 
 
 def _most_real_bytes() -> int:
-    """Of parameters and buffers; in a process that has a limit to run out of memory is an error, and not the end."""
+    """Return how many bytes of parameters and buffers may be real.
+
+    More where the process has a limit of memory, which raises an error.
+    """
     if sys.platform == "linux":
         import resource
 
@@ -109,7 +112,7 @@ def _most_real_bytes() -> int:
 
 
 def _is_small(built: Built) -> bool:
-    """Whether a model and its inputs are so few numbers that a real run takes less time than torch's meta imports.
+    """Return whether the model and inputs are so small that a real run takes less time than torch's meta imports.
 
     Numbers of the one times numbers of the other are more multiply-adds than nearly every model makes.
     """
@@ -268,7 +271,7 @@ def _collected() -> Iterator[None]:
 def _tried_with_fakes(
     failed: Trace, asked: CaptureOptions, model: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Trace:
-    """What the model does with fake tensors; the failure on the meta device if that fails too."""
+    """Trace the model with fake tensors; raise the failure on the meta device if that fails too."""
     place, args, kwargs = faked(model, args, kwargs)
     with place.running():
         trace = _tracer(asked.tracer)(model, args, kwargs, asked.leaf, asked.method)
@@ -311,7 +314,7 @@ _TRACERS = {
 
 
 def _output(graph: fx.Graph) -> str:
-    """What the model returns; empty where it was not reached."""
+    """Return the output of the model as text; empty where it was not reached."""
     last = next(iter(reversed(graph.nodes)), None)
     if last is None or last.op != "output" or "outputs" not in last.meta:
         return ""

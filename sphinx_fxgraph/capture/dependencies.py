@@ -165,7 +165,10 @@ def _file_of_frame(frame: FrameType) -> str:
 
 
 def _is_finding(frame: FrameType) -> bool:
-    """Whether the import system has called it, to find a module: a finder of an editable install, for example."""
+    """Return whether the import system has called it, to find a module.
+
+    A finder of an editable install, for example.
+    """
     caller = frame.f_back
     while caller is not None and caller.f_code.co_name != "<module>":  # what has been found is now executed
         if caller.f_code.co_filename.startswith("<frozen importlib"):
@@ -227,7 +230,10 @@ class _Closure:
                 self._text(code)
 
     def take_spec(self, spec: GraphSpec) -> None:
-        """What the directive names: a constant as an argument, an instance as the model, or anything in its code."""
+        """Take the names of the directive.
+
+        A constant as an argument, an instance as the model, or any name in its code.
+        """
         expressions = parse_target(spec.target) if spec.target else None, parse_inputs(spec.inputs)
         target = next(_names(expressions[0]), None)
         self._take_installed(target)

@@ -58,7 +58,7 @@ class Place:
 
 
 def _applied(module: nn.Module, function: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> nn.Module:
-    """What ``to``, ``half`` and the like do with a module, as `nn.Module._apply`, which cannot swap fake tensors."""
+    """Apply a conversion such as ``to`` or ``half`` to a module; unlike `nn.Module._apply` it can swap fake tensors."""
     done: dict[torch.Tensor, torch.Tensor] = {}  # a tensor that is shared stays shared
     for each in module.modules() if recurse else [module]:
         for tensors in (each._parameters, each._buffers):

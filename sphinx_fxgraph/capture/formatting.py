@@ -67,7 +67,7 @@ def base_name(cls: type) -> str:
 
 
 def is_torch_nn(cls: type) -> bool:
-    """Whether a class is one of torch's own modules."""
+    """Return whether a class is one of torch's own modules."""
     return f"{cls.__module__}.".startswith(("torch.nn.", "torch.ao.nn."))
 
 
@@ -235,7 +235,7 @@ _SIMPLE = (bool, int, float, str, type(None))
 
 
 def config_text(module: nn.Module) -> str:
-    """What a module says of its configuration, on one line."""
+    """Return the configuration of a module (its ``extra_repr``) on one line."""
     try:
         said = module.extra_repr()
     except Exception:  # noqa: BLE001 - the model's own code, which printing it may never have run
@@ -303,7 +303,7 @@ def kind_of(name: str) -> str:
 
 
 def writes_in_place(node: fx.Node, module: nn.Module | None) -> bool:
-    """Whether an operator writes into an argument, by its name and arguments."""
+    """Return whether an operator writes into an argument, by its name and arguments."""
     if node.op == "call_module":
         return getattr(module, "inplace", False) is True
     if node.op not in ("call_function", "call_method"):

@@ -26,7 +26,7 @@ Formula = Callable[..., int]
 
 
 class Product(NamedTuple):
-    """What an operator costs."""
+    """The cost of an operator."""
 
     macs: int = 0
     uncounted: str = ""
@@ -349,7 +349,7 @@ ExtraFormula = Callable[[tuple[Any, ...], Any], int]
 
 
 def extra_macs(func: Any, args: tuple[Any, ...], out: Any) -> int:
-    """What an operator of the dispatcher that has run counts beside its MACs."""
+    """Return what a dispatched operator counts in the convention ``all``, beside its MACs."""
     formula = _formula(func)
     return formula(args, out) if formula else 0
 

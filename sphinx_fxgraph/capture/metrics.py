@@ -67,7 +67,7 @@ def _as(value: Any, dtype: torch.dtype) -> Any:
 
 
 class Count(NamedTuple):
-    """What one or more operators cost."""
+    """The cost of one or more operators."""
 
     macs: int = 0
     extra_macs: int = 0

@@ -84,7 +84,7 @@ class Statement:
 
     @property
     def is_import(self) -> bool:
-        """Whether it does nothing else."""
+        """Return whether it does nothing else."""
         return isinstance(self.node, ast.Import | ast.ImportFrom)
 
 

@@ -1,4 +1,4 @@
-"""What stands in nested values: tuples, lists, dicts, dataclasses, and the objects that models hand around."""
+"""Flatten nested values: tuples, lists, dicts, dataclasses, and the objects that models pass around."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Path = tuple[Step, ...]
 
 
 def items(value: Any) -> list[tuple[Step, Any]]:
-    """What a value is made of; empty for one that is no container.
+    """Return the items of a container by key; empty for any other value.
 
     Of a plain object, which may be anything, only what could hold a tensor.
     """
@@ -63,7 +63,7 @@ _CLOSED = (
 
 
 def _is_plain(key: Any) -> bool:
-    """Whether a key reads the same on every machine."""
+    """Return whether a key reads the same on every machine."""
     return all(map(_is_plain, key)) if isinstance(key, tuple) else isinstance(key, PLAIN)
 
 
@@ -75,7 +75,7 @@ def tensors(value: Any) -> list[tuple[Path, torch.Tensor]]:
 
 
 def each_tensor(value: Any) -> Iterator[tuple[Path, torch.Tensor]]:
-    """The same one by one, for those who need not all."""
+    """Yield the tensors one by one."""
     return _tensors(value, (), [])
 
 

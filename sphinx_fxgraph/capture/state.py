@@ -186,7 +186,7 @@ _CONTAINERS = dict, list, set
 
 
 def _same(value: Any, content: Any) -> bool:
-    """Whether a dict, list or set has the very objects that a copy has."""
+    """Return whether a dict, list or set has the very objects that a copy has."""
     if len(value) != len(content):
         return False
     if isinstance(value, set):
@@ -196,7 +196,7 @@ def _same(value: Any, content: Any) -> bool:
 
 
 class _Held:
-    """What a parameter or buffer holds: another tensor may be put in there, ``weight.data = renorm(weight)``."""
+    """The data of a parameter or buffer, which code may replace: ``weight.data = renorm(weight)``."""
 
     def __init__(self, tensor: torch.Tensor) -> None:
         self._tensor, self._data, self._grad = tensor, None if is_lazy(tensor) else tensor.detach(), tensor.grad

@@ -114,7 +114,7 @@ class _Writer:
         return self._known.setdefault(msgspec.msgpack.encode(body), (f"#{len(self._known)}", body))[0]
 
     def _name_inputs(self, scope: Scope) -> None:
-        """What arrives by no parameter is called ``input``, ``input_1``."""
+        """Name the inputs that no parameter of ``forward`` names ``input``, ``input_1``."""
         taken = {name for name in scope.inputs.values() if name}
         for node, name in scope.inputs.items():
             scope.inputs[node] = name or _unused("input", taken, "_", 1)

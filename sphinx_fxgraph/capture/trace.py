@@ -68,7 +68,7 @@ class Frame:
 
 @dataclass
 class Call:
-    """What went into a module call and came out, with nodes in place of tensors."""
+    """The arguments and results of a module call, with nodes in place of tensors."""
 
     stack: tuple[Frame, ...]
     """The calls it stands in, its own frame last."""
@@ -148,7 +148,7 @@ after_writes.__module__ = "sphinx_fxgraph"  # what records call it, wherever it 
 
 
 def leaves(value: Any, path: str = "") -> list[tuple[str, Any]]:
-    """What stands in nested tuples, lists and dicts, by path: ``[0]``, ``['mask']``."""
+    """Yield the leaves of nested tuples, lists and dicts by path: ``[0]``, ``['mask']``."""
     if isinstance(value, tuple | list):
         return [leaf for number, item in enumerate(value) for leaf in leaves(item, f"{path}[{number}]")]
     if isinstance(value, dict):
@@ -168,7 +168,7 @@ _OPENED = _CONTAINERS | {cls for cls in _modules(transformer) if cls.__module__ 
 
 
 def is_leaf(module: nn.Module, path: str, patterns: Sequence[str] = (), *, literal: bool = False) -> bool:
-    """Whether a module stays closed.
+    """Return whether a module stays closed.
 
     It does where the code of its ``forward`` is torch.nn's own, where it is a ScriptModule, and where a pattern names
     its class or path. Containers and transformers of torch.nn are opened, and everything else.
@@ -190,7 +190,7 @@ def is_leaf(module: nn.Module, path: str, patterns: Sequence[str] = (), *, liter
 
 
 def has_hooks(module: nn.Module) -> bool:
-    """Whether code of the model's own runs around the ``forward`` of a module, where it can be seen."""
+    """Return whether code of the model's own runs around the ``forward`` of a module, where it can be seen."""
     if isinstance(module, torch.jit.ScriptModule):
         return False
     everywhere = modules._global_forward_hooks or modules._global_forward_pre_hooks
@@ -198,6 +198,6 @@ def has_hooks(module: nn.Module) -> bool:
 
 
 def is_named(path: str, kind: str, patterns: Sequence[str]) -> bool:
-    """Whether one of the patterns names the path of a module, or its class with or without where that is from."""
+    """Return whether a pattern names the path of a module, or its class with or without its package."""
     names = {path, kind, kind.rpartition(".")[2]} - {""}
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns for name in names)

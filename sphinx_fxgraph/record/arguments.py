@@ -41,7 +41,10 @@ class Size(msgspec.Struct, frozen=True, array_like=True, tag="size"):
 
 
 class Text(msgspec.Struct, frozen=True, array_like=True, tag="text"):
-    """What is known as text only: a tensor, ``f32[3]``, what was cut, the arguments in a record of schema 3 or less."""
+    """An argument known as text only.
+
+    A tensor, ``f32[3]``, a value that was cut, arguments of a record of schema 3 or less.
+    """
 
     text: str
 

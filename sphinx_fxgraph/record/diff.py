@@ -49,7 +49,7 @@ class Alignment:
         return self._pairs[key]
 
     def _looks(self, before: Body, after: Body) -> list[_Look]:
-        """What nodes are compared by, from everything to hardly anything."""
+        """Return the keys by which nodes are aligned, from the strictest to the loosest."""
 
         def everything(node: Node, is_after: bool) -> Hashable:
             record, body = (self.after, after) if is_after else (self.before, before)
@@ -165,7 +165,7 @@ class Difference:
 
 
 def compare(before: Record, after: Record) -> Difference:
-    """What has changed from one record to another. Records of equal architectures have no difference."""
+    """Compare two records. Records of equal architectures have no difference."""
     return Difference(tuple(_facts(before, after)), tuple(_rows(Comparison(before, after).changes())))
 
 
@@ -224,14 +224,14 @@ class _Side:
 
     @property
     def result(self) -> str:
-        """What it gives, ``1×64×56×56 f32``."""
+        """Return the result of the node as text, ``1×64×56×56 f32``."""
         tensors = results(self.record, self.body, self.node)
         shapes = (f"{'×'.join(map(str, meta.shape)) or 'scalar'} {meta.dtype}" for meta in tensors)
         return ", ".join(shapes) or self.node.result
 
     @property
     def told(self) -> str:
-        """What it is, apart from its kind."""
+        """Return the facts about the node, apart from its kind."""
         return " · ".join(part for part in (self.node.detail, self.result) if part)
 
     @property
@@ -275,7 +275,7 @@ class Comparison:
             yield from self._changes(root, ("", ""), places, set())
 
     def change(self, bodies: Bodies, pair: Pair, paths: tuple[str, str] = ("", "")) -> Change | None:
-        """What has become of one node, apart from its inside; None if it is the same.
+        """Return the change of one node, apart from its inside; None if it is the same.
 
         Args:
             bodies: what it stands in.
@@ -296,7 +296,7 @@ class Comparison:
         return _change(sides[0], sides[1], self._names[bodies])
 
     def differ(self, bodies: Bodies) -> bool:
-        """Whether anything in two bodies differs, at any depth."""
+        """Return whether anything in two bodies differs, at any depth."""
         if bodies not in self._differ:
             self._differ[bodies] = any(
                 self.change(bodies, pair) or ((inner := inside(pair)) and self.differ(inner))
@@ -344,7 +344,7 @@ def inside(pair: Pair) -> Bodies | None:
 
 
 def names_of_gone(pairs: Iterable[Pair]) -> dict[str, str]:
-    """What the nodes that only the old body has are called beside those of the new one, which keep their names."""
+    """Return names for the nodes that only the old subgraph has; those of the new one keep their names."""
     pairs = list(pairs)
     taken = {pair.after.name for pair in pairs if pair.after}
     names = {}

@@ -1,4 +1,4 @@
-"""What a record says of its capture: whose it is, what it depends on, why it failed.
+"""The header of a record: the model it belongs to, the files it depends on, why the capture failed.
 
 It is read without the graph in a small part of the time, and is all that a build needs to know that nothing changed.
 """
@@ -52,7 +52,7 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def lacks_memory(self) -> bool:
-        """Whether there was too little memory; torch's allocator says so with a RuntimeError."""
+        """Return whether there was too little memory; torch's allocator says so with a RuntimeError."""
         return self.type == "MemoryError" or "allocate memory" in self.message
 
     @property
@@ -63,12 +63,15 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def was_killed(self) -> bool:
-        """Whether a signal ended the process: the model's own code did, or what else runs here left it no memory."""
+        """Return whether a signal ended the process.
+
+        The model's own code did, or what else runs here left it no memory.
+        """
         return self.stage == "limit" and self.type.startswith("SIG")
 
 
 class Head(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a record says of its capture, read without its graph: that is a small part of the time."""
+    """The header of a record, read without its graph, which takes a small part of the time."""
 
     spec: Mapping[str, Any]
     root: str = ""
@@ -101,7 +104,7 @@ class _Calls(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Outline(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What there is in a graph, read without what it is: the names of its nodes."""
+    """The outline of a graph: the names of its nodes, read without the rest."""
 
     spec: Mapping[str, Any]
     root: str = ""
@@ -177,7 +180,7 @@ _Read = TypeVar("_Read", bound=_Versioned)
 
 
 def decoded(text: str | bytes, decode: Callable[[str | bytes], _Read]) -> _Read:
-    """What a text says, its errors told as `RecordError`.
+    """Decode a text; raise its errors as `RecordError`.
 
     Args:
         text: of a record.

@@ -30,7 +30,7 @@ class Counted(Protocol):
 
     @property
     def extra_macs(self) -> int | None:
-        """What the convention ``all`` counts beside."""
+        """Return what the convention ``all`` counts in addition."""
 
 
 def macs_of(counted: Counted, convention: str) -> int | None:
@@ -76,7 +76,10 @@ def macs_text(count: str | None, uncounted: Collection[str]) -> str:
 
 
 class Measures(NamedTuple):
-    """Of one module with everything in it, of one call, or of a whole model. None is unknown, or nothing at all."""
+    """The numbers of a module with all modules in it, of one call, or of a whole model.
+
+    None is unknown, or nothing at all.
+    """
 
     parameters: int = 0
     trainable: int = 0
@@ -89,7 +92,7 @@ class Measures(NamedTuple):
     """Operators that ``macs`` leaves out."""
 
     def plus(self, other: Measures) -> Measures:
-        """Of both together."""
+        """Return the sum of both."""
         return Measures(
             self.parameters + other.parameters,
             self.trainable + other.trainable,
@@ -109,7 +112,7 @@ _NOTHING = Measures()
 
 
 def total(record: Record, convention: str = "torchvision") -> Measures:
-    """Of the whole model."""
+    """Return the numbers of the whole model."""
     found = record.totals
     macs = macs_of(found, convention)
     left_out = frozenset(found.uncounted)
@@ -119,7 +122,7 @@ def total(record: Record, convention: str = "torchvision") -> Measures:
 
 
 def by_module(record: Record, convention: str = "torchvision") -> dict[str, Measures]:
-    """Of every registered module with all modules in it, by path; the empty path is the model.
+    """Return the numbers of every registered module with all modules in it, by path; the empty path is the model.
 
     A tensor that is registered twice counts where it is registered first, and what a module computes counts for it,
     whoever calls it.
@@ -135,7 +138,10 @@ def by_module(record: Record, convention: str = "torchvision") -> dict[str, Meas
 
 
 def by_call(record: Record, convention: str = "torchvision") -> dict[str, Measures]:
-    """Of every operator and module call, by path: what this call computes, and the tensors of the module it calls."""
+    """Return the numbers of every operator and module call, by path.
+
+    Its cost, and the tensors of the module it calls.
+    """
     modules = by_module(record, convention)
     found = {"": modules[""]}
 
@@ -206,7 +212,7 @@ def _around(path: str) -> Iterator[str]:
 
 
 def _spent(record: Record, convention: str) -> Iterator[tuple[str, Measures]]:
-    """What each operator that runs computes, by the path of the innermost module that it belongs to."""
+    """Yield the cost of each operator with the path of the innermost module that it belongs to."""
     operators = _Operators(record, convention)
 
     def visit(name: str, owner: str) -> Iterator[tuple[str, Measures]]:
@@ -221,7 +227,7 @@ def _spent(record: Record, convention: str) -> Iterator[tuple[str, Measures]]:
 
 
 class _Operators:
-    """What the operators of bodies compute: of a body that is called again and again the same."""
+    """The costs of the operators of subgraphs, each subgraph computed once."""
 
     def __init__(self, record: Record, convention: str) -> None:
         self._record, self._convention = record, convention
@@ -256,7 +262,7 @@ def _activations(body: Body, node: Node) -> int | None:
 
 
 def _hands_on(body: Body, node: Node) -> bool:
-    """Whether it only takes a tensor out of a tuple, list or dict, or puts tensors into an object."""
+    """Return whether it only takes a tensor out of a tuple, list or dict, or puts tensors into an object."""
     if node.kind == "getitem" and node.inputs and node.inputs[0].node:
         source = body.by_name[node.inputs[0].node]
         return bool(source.result and not source.body)

@@ -38,7 +38,7 @@ VerdictKind = Literal["same", "sizes", "path"]
 
 
 class TensorMeta(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is known of one tensor: never its values."""
+    """The metadata of a tensor: shape, dtype, flags; never its values."""
 
     shape: tuple[Dim, ...]
     dtype: str
@@ -97,7 +97,7 @@ class Node(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def has_tensor(self) -> bool:
-        """Whether a tensor is in the result (an operator's; ask `Record.metas` for a node with a body)."""
+        """Return whether a tensor is in the result (an operator's; ask `Record.metas` for a node with a body)."""
         return bool(self.outputs)
 
     def rewired(self, new: Mapping[Value, Value]) -> Node:
@@ -155,7 +155,7 @@ class Module(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Totals(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Of the whole model. Each tensor counts once, however often it is registered.
+    """The totals of a model. Each tensor counts once, however often it is registered.
 
     parameters, trainable and buffers in elements; bytes of parameters and buffers; macs in multiply-accumulate
     operations of convolutions, matrix products and attention; activation_bytes the sum of all operators' outputs;
@@ -177,7 +177,7 @@ class Totals(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Verdict(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is known about other input values, with the reason and where it stands in the source.
+    """For which input values the graph holds, with the reason and its place in the source.
 
     ``kind`` is ``same`` (graph for every value), ``sizes`` (same operators, sizes depend on values) or ``path`` (one
     path, as run).

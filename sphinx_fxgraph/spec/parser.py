@@ -163,7 +163,9 @@ def parse_target(text: str) -> Name | Call:
 
 @functools.lru_cache(4096)
 def parse_inputs(text: str) -> Arguments | Call | Name:
-    """What ``forward`` is called with; a lone call stands for whatever it returns, `AUTO` for what the model says.
+    """Parse the inputs of ``forward``.
+
+    A lone call stands for what it returns, `AUTO` for the model's own example inputs.
 
     Only integers are the shape of one ``f32`` tensor, only tuples of integers the shapes of that many.
 
@@ -213,7 +215,7 @@ class _Reader(Located):
         raise self.error(_REFUSED.get(type(node), "a target is a dotted name or a call of one"), node)
 
     def arguments(self, call: ast.Call) -> Arguments:
-        """What stands between the brackets of a call."""
+        """Parse the arguments of a call."""
         kwargs: dict[str, Value] = {}
         for keyword in call.keywords:
             if keyword.arg is None:
@@ -376,7 +378,7 @@ _SOME_DTYPES = ", ".join(list(DTYPES)[:9])
 
 
 def _only_integers(node: ast.expr) -> bool:
-    """Whether nothing but whole numbers and tuples stands in it."""
+    """Return whether nothing but whole numbers and tuples stands in it."""
     if isinstance(node, ast.Tuple):
         return all(map(_only_integers, node.elts))
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):

@@ -29,7 +29,7 @@ CODE_FILE = "<directive>"
 
 @dataclass(frozen=True)
 class GraphSpec(CaptureOptions):
-    """What is captured. Made with `parse`, which checks what an author wrote and brings it to canonical form."""
+    """The specification of a capture. `parse` checks the author's text and brings it to canonical form."""
 
     target: str
     """Expression that makes the model; empty where ``code`` sets ``model``."""
@@ -91,7 +91,7 @@ class GraphSpec(CaptureOptions):
         return name[-1]
 
     def to_dict(self) -> dict[str, Any]:
-        """What differs from the defaults, by name in alphabetical order."""
+        """Return the values that differ from the defaults, by name in alphabetical order."""
         plain = {field.name: getattr(self, field.name) for field in fields(self)}
         plain = {name: list(value) if isinstance(value, tuple) else value for name, value in plain.items()}
         default = {field.name: field.default for field in fields(self)} | {"target": "", "leaf": []}

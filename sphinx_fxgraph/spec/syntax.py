@@ -1,4 +1,7 @@
-"""What a target and inputs are, as a tree of frozen dataclasses; `str` gives the canonical text, which reads back."""
+"""The tree of a target and of inputs, as frozen dataclasses.
+
+`str` gives the canonical text, which parses to an equal tree.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +85,7 @@ class Dict:
 
 @dataclass(frozen=True)
 class Arguments:
-    """What a call is given, positional and by keyword."""
+    """The arguments of a call, positional and by keyword."""
 
     args: tuple[Value, ...] = ()
     kwargs: tuple[tuple[str, Value], ...] = ()

@@ -19,7 +19,7 @@ STATIC = Path(__file__).parent.parent / "static"
 
 
 class _Part(NamedTuple):
-    """What some nodes need."""
+    """Files that some nodes need."""
 
     files: tuple[str, ...]
     kind: type[nodes.Element]

@@ -76,7 +76,10 @@ class _CacheBuilder(Builder):
             self._application.statuscode = 1
 
     def added(self, run: Run) -> bool:
-        """Whether all of the cache is in git, or will be with the next commit. Told only where that is asked for."""
+        """Return whether all of the cache is in git, or will be with the next commit.
+
+        Told only where that is asked for.
+        """
         from sphinx_fxgraph.cache import store
 
         paths = store.untracked(run.store.used_files(run.specs.values())) if self.tags.has("fxgraph_git") else []
@@ -221,7 +224,7 @@ def _place(uses: Iterable[ModelUse], key: str) -> str | None:
 
 
 def _is_equal(kept: Record | None, now: Record | None) -> bool:
-    """Whether a new capture shows what the record in the cache does."""
+    """Return whether a new capture shows what the record in the cache does."""
     if kept is None or now is None or kept.schema != now.schema:
         return False
     from sphinx_fxgraph.record.diff import compare

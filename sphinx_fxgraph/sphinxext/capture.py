@@ -106,7 +106,7 @@ class Stale(NamedTuple):
 
 
 def stale(run: Run, keys: Iterable[str]) -> dict[str, Stale]:
-    """What must be captured before it can be shown, by spec id, and why."""
+    """Return the specs that must be captured, by id, with the reason."""
     finder = SourceFinder(ignored=run.config.ignore_packages)
     reasons = {}
     for key in keys:
@@ -291,7 +291,7 @@ def _keep(run: Run, engine: Engine, pictures: dict[str, list[Job]], complaints: 
 
 
 def wrong(run: Run, uses: Sequence[ModelUse]) -> Iterator[tuple[str, str, str | None]]:
-    """What to warn of: message, subtype and place, for each place that shows a model which went wrong.
+    """Yield the warnings: message, subtype and place, for each place that shows a model which failed.
 
     Failures are told again in every build.
     """
@@ -331,7 +331,7 @@ def wrong(run: Run, uses: Sequence[ModelUse]) -> Iterator[tuple[str, str, str | 
 
 
 def _mock(run: Run, missing: str) -> str:
-    """What to add where a module is missing that autodoc does without."""
+    """Return the hint for a missing module that autodoc mocks."""
     mocked = next((name for name in run.mocked if missing == name or missing.startswith(f"{name}.")), "")
     told = f"; autodoc has a mock of {mocked} (autodoc_mock_imports), a capture needs the real one or a committed cache"
     return told if mocked else ""

@@ -123,7 +123,7 @@ class Config:
 
     @classmethod
     def of(cls, config: SphinxConfig) -> Config:
-        """What a project has set."""
+        """Read the settings of a project."""
         return cls(**{field.name: getattr(config, f"fxgraph_{field.name}") for field in dataclasses.fields(cls)})
 
 

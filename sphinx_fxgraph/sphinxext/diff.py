@@ -49,12 +49,12 @@ class Kept:
 
     @property
     def id(self) -> str:
-        """Of its place in the cache."""
+        """Return the id of its place in the cache."""
         return _id(self.to_dict())
 
     @property
     def target(self) -> str:
-        """What the author wrote."""
+        """Return the author's text."""
         return self.text
 
     @property
@@ -68,7 +68,9 @@ class Kept:
         return {"file" if self.is_file else "revision": self.text}
 
     def record(self, store: Store, folder: Path) -> Record:
-        """What was kept. What a revision has is kept in the cache too, for clones that do not have the revision.
+        """Return the record of a file or revision.
+
+        That of a revision is stored in the cache too, for clones without the revision.
 
         Args:
             store: the cache.
@@ -111,7 +113,7 @@ class Comparison:
 
     @property
     def target(self) -> str:
-        """What is compared, in words."""
+        """Return the two sides in words."""
         before, after = (each.target or each.label for each in (self.before, self.after))
         return f"{before} → {after}"
 
@@ -121,14 +123,14 @@ class Comparison:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Comparison:
-        """What `to_dict` gave."""
+        """Read the result of `to_dict`."""
         before = plain["before"]
         outside = next((Kept(before[key], key == "file") for key in ("file", "revision") if key in before), None)
         return cls(outside or GraphSpec.from_dict(before), GraphSpec.from_dict(plain["after"]))
 
     @property
     def specs(self) -> Iterator[GraphSpec]:
-        """What must be captured for it."""
+        """Return the specs that must be captured for it."""
         if isinstance(self.before, GraphSpec):
             yield self.before
         yield self.after
@@ -156,7 +158,7 @@ class Compared:
 
     @property
     def paths(self) -> frozenset[str]:
-        """Of the operators and modules in the drawing that have a row in the table of changes."""
+        """Return the paths of operators and modules that have a row in the table of changes."""
         return frozenset(change.drawn or change.path for change in self.difference.changes)
 
     @property
@@ -171,7 +173,7 @@ class Compared:
 
     @property
     def digest(self) -> str:
-        """Of what a page shows of it."""
+        """Return a digest of the parts that a page shows."""
         return hashlib.sha256("\n".join([self.record.digest, *self.difference.lines()]).encode()).hexdigest()
 
     def look(self, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -231,7 +233,7 @@ def _side(run: Run, side: GraphSpec | Kept, asked: DiffUse, folder: Path) -> Rec
 
 
 def shown(run: Run, asked: DiffUse) -> list[str]:
-    """What a page shows of a difference, as digests."""
+    """Return digests of the parts of a difference that a page shows."""
     key = Comparison.from_dict(asked.comparison).id
     compared = run.compared.get(key)
     return [key, compared.digest, run.drawn.get((key, look_of(compared.look(asked.look))), "")] if compared else [key]

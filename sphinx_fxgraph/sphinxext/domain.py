@@ -310,7 +310,7 @@ def _number(record: Record, path: str, role: str, units: Units) -> str | None:
 
 
 def _measures(record: Record, path: str, convention: str) -> Measures | None:
-    """Of a module by its path, of an operator or call by its."""
+    """Return the numbers of a module, operator or call by its path."""
     modules = by_module(record, convention)
     return modules.get(path) or by_call(record, convention).get(path)
 

@@ -41,7 +41,7 @@ NAMES = ("expect", "expect-params", "expect-macs")
 
 
 def broken(record: Record, claims: tuple[tuple[str, str], ...], units: Units) -> Iterator[str]:
-    """What the model is not, in a sentence each that says both."""
+    """Yield a sentence for each expectation that the model does not meet, with both values."""
     for option, said in claims:
         if option == "expect" and _plain(said) != _plain(record.output):
             yield f"expected to return {said}, but it returns {record.output}"
@@ -61,7 +61,7 @@ def _plain(output: str) -> str:
 
 
 def _is(said: str, number: int) -> bool:
-    """Whether a number is what was said, to all digits that were."""
+    """Return whether a number is what was said, to all digits that were."""
     match = re.fullmatch(NUMBER, said)
     assert match, "the directive has looked at it"
     whole, fraction, prefix = match.groups(default="")

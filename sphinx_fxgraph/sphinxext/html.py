@@ -158,7 +158,7 @@ def depart_facts(writer: HTML5Translator, node: fxgraph_facts) -> None:  # noqa:
 
 
 def visit_tables(writer: HTML5Translator, node: fxgraph_tables) -> None:
-    """What goes around the tables."""
+    """Write the elements around the tables."""
     for link in node.findall(nodes.reference):
         if "path" in link:
             link["refid"] = _nearest(node)(link["path"])
@@ -206,7 +206,7 @@ def visit_nodes(writer: HTML5Translator, node: fxgraph_nodes) -> None:
 
 
 def _nearest(tables: fxgraph_tables) -> Callable[[str], str]:
-    """What gives the place in the drawing that a path leads to."""
+    """Return a function that maps a path to the place in the drawing that it leads to."""
     return functools.partial(
         nearest, prefix=tables["prefix"], drawn=tables.get("drawn", frozenset()), figure=tables["figure"]
     )
@@ -279,7 +279,7 @@ def visit_fxgraph(writer: HTML5Translator, node: fxgraph) -> None:
 
 
 def _legend(picture: compose.Frame, insides: Mapping[str, compose.Inside], shares: Shares) -> str:
-    """What the colours of boxes mean: kinds, or the shades of shares."""
+    """Return the legend of the colours: kinds of operators, or shades of shares."""
     if shares.colour == "kind":
         return colors.html_list(picture, (inside.picture for inside in insides.values()))
     swatches = (f'<span class="fxg-swatch fxg-share-{number}">{xml(text)}</span>' for number, text in scale())

@@ -53,12 +53,12 @@ def sentence(failure: Failure) -> str:
 
 
 def title(failure: Failure) -> str:
-    """What could not be done."""
+    """Return the title of the failure."""
     return _(_TITLES.get(failure.stage, _OTHER_TITLE))
 
 
 def block(failure: Failure) -> nodes.admonition:
-    """The same as a part of the page."""
+    """Return the failure as a block of the page."""
     told = nodes.admonition("", nodes.title("", title(failure)), classes=["fxg-failure"])
     text = _message(failure)
     told += nodes.literal_block(text, text, language="none") if "\n" in text else nodes.paragraph(text, text)

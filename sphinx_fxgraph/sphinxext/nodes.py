@@ -42,7 +42,7 @@ class fxgraph_facts(nodes.Invisible, nodes.TextElement):  # noqa: N801
 
 
 class fxgraph_tables(nodes.Invisible, nodes.Element):  # noqa: N801
-    """What is told behind the figure: a failure, the stages, the node table.
+    """The parts behind the figure: a failure, the stages, the node table.
 
     Attributes: ``spec`` (id), ``look`` (options), ``figure`` (id), ``table`` (columns), ``title``, ``stages``.
     """

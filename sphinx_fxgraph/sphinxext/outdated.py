@@ -95,7 +95,7 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
 
 
 def _digest(domain: FxDomain, docname: str, seals: Mapping[str, str]) -> str:
-    """Of what a page shows.
+    """Return a digest of what a page shows.
 
     Args:
         domain: what it shows, and tells of.
@@ -123,7 +123,7 @@ def _digest(domain: FxDomain, docname: str, seals: Mapping[str, str]) -> str:
 
 
 def _compared(domain: FxDomain, docname: str) -> list[list[str]]:
-    """What a page shows of differences."""
+    """Return digests of the differences on a page."""
     if docname not in domain.differences:
         return []
     from sphinx_fxgraph.sphinxext import diff

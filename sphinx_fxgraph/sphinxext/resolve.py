@@ -52,7 +52,7 @@ def fill(document: nodes.document, env: BuildEnvironment) -> None:
 
 
 def _prefix(run: Run, place: nodes.Element, taken: set[str]) -> str:
-    """What the ids of a figure's nodes start with: its own id, unless that makes one that the page has already.
+    """Return the prefix of the ids of a figure's nodes: its own id, unless the page already has an id that starts so.
 
     The second figure of a model called ``net`` is ``net-2``, and so is the third layer in the first, if that is a
     `Sequential`.
@@ -150,7 +150,7 @@ def _outline(record: Record) -> list[nodes.Node]:
 
 
 def _is_drawn(run: Run, place: nodes.Element) -> bool:
-    """Whether a place shows the drawing, or a picture of it."""
+    """Return whether a place shows the drawing, or a picture of it."""
     return bool(_is_html(run) or static_image.suffix(run)) and run.draws(place["spec"], look_of(place["look"]))
 
 
@@ -181,7 +181,7 @@ class Fill(SphinxPostTransform):
 
 
 def _is_place(node: nodes.Element) -> bool:
-    """Whether a directive has left something to fill."""
+    """Return whether a directive has left something to fill."""
     return isinstance(node, fxgraph | fxgraph_tables) or "fxgraph" in node or "fxgraph_report" in node
 
 

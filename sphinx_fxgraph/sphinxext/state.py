@@ -1,4 +1,4 @@
-"""What one run of a builder has at hand: its settings, the records and layouts, and which pages showed what."""
+"""The state of one run of a builder: its settings, the records and layouts, and which pages showed what."""
 
 from __future__ import annotations
 
@@ -71,7 +71,10 @@ class Run:
 
     @property
     def shows(self) -> bool:
-        """Whether graphs are shown at all: gettext, linkcheck, coverage, doctest and the like have no output format."""
+        """Return whether graphs are shown at all.
+
+        Gettext, linkcheck, coverage, doctest and the like have no output format.
+        """
         return bool(self.builder.format) and self.config.mode != "off"
 
     @property
@@ -80,15 +83,15 @@ class Run:
         return Path(self.builder.outdir, ".fxgraph.json")
 
     def record(self, key: str) -> Record | None:
-        """What is known of the model with this spec id, if anything is."""
+        """Return the record of a spec id, or None."""
         return self.records.get(key) or self._stored(key)
 
     def head(self, key: str) -> Record | Head | None:
-        """The same, without the graph where that saves time."""
+        """Return the header of the record, or None."""
         return self._headed(key) if key in self.up_to_date else self.record(key)
 
     def outline(self, key: str) -> Record | Outline | None:
-        """The same with what is in the graph, but not what it is, where that saves time."""
+        """Return the outline of the record, or None."""
         return self._outlined(key) if key in self.up_to_date else self.record(key)
 
     def seal(self, key: str) -> str:
@@ -123,13 +126,13 @@ class Run:
         return [job for look in looks if (job := self._pictured(key, look))]
 
     def draws(self, key: str, look: ViewOptions) -> bool:
-        """Whether there is a picture of a model."""
+        """Return whether there is a picture of a model."""
         if key in self.up_to_date:
             return any(job.complete() for job in self.jobs(key, look))
         return (key, look) in self.drawn
 
     def is_incomplete(self, key: str, look: Mapping[str, Any] | None) -> bool:
-        """Whether not all that a place shows of a model is in the store, so that it is made again in each build."""
+        """Return whether the store lacks a part of what a place shows, so that its page is written in each build."""
         if key in self.records or key in self.layouts:
             return True
         if look is None or key in self.up_to_date or (key, look_of(look)) in self.drawn:

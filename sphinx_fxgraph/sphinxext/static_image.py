@@ -139,7 +139,10 @@ def _pieces(text: str) -> list[str]:
 
 
 def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
-    """Of columns, in characters: what their texts take; where that is too much, less for those that can be broken."""
+    """Return the widths of columns in characters: of their texts.
+
+    Where that is too much, less for those that can wrap.
+    """
     columns = list(zip(*rows, strict=True))
     wanted = [max(map(len, column)) for column in columns]
     least = [
@@ -208,7 +211,7 @@ def print_svg(run: Run, place: fxgraph) -> str:
 
 
 def _picture(run: Run, place: fxgraph) -> tuple[compose.Frame, dict[str, Any]]:
-    """What a place shows, and how it is written."""
+    """Return the drawing of a place and how it is written."""
     (job,) = run.jobs(place["spec"], look_of(place["look"]))
     how = {
         "title": place["target"],

@@ -55,7 +55,7 @@ def parse_columns(written: str) -> tuple[str, ...]:
 
 
 class Entry(NamedTuple):
-    """What an author wrote for a row, or for the rows that a pattern stands for."""
+    """An entry of the directive's content: a row, or the rows that a pattern stands for."""
 
     title: str
     """Empty where none was given."""

@@ -159,7 +159,7 @@ def html_changes(difference: Difference, prefix: str) -> nodes.table:
 
 
 def plain_changes(difference: Difference) -> Iterator[nodes.table]:
-    """The same for formats without a drawing."""
+    """Return the changes for formats without a drawing."""
     rows = [_change_texts(change) for change in difference.changes]
     body = nodes.tbody()
     for row in rows:
@@ -394,7 +394,7 @@ def fill_reports(document: nodes.document, env: BuildEnvironment) -> None:
 
 
 def _report_cells(use: ModelUse, docname: str, record: Record | None, units: Units) -> tuple[str, ...]:
-    """What stands in each column."""
+    """Yield the content of each column."""
     name = use.name or use.spec.target or use.spec.label
     if record is None:
         return name, docname, _("not captured"), "", "", "", ""

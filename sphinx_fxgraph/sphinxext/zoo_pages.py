@@ -69,7 +69,7 @@ class Zoo:
 
     @property
     def is_markdown(self) -> bool:
-        """Whether its pages are MyST."""
+        """Return whether its pages are MyST."""
         return self.template.removesuffix(".jinja").removesuffix(".j2").endswith(".md")
 
     @classmethod
@@ -132,7 +132,7 @@ def _check_patterns(zoo: Zoo, names: Sequence[str]) -> None:
 
 
 def _called(app: Sphinx, run: Run, zoo: Zoo) -> Any:
-    """What a registry's callable gives: from the cache, if that is what it would give today."""
+    """Return the models that a registry's callable lists: from the cache, if its sources have not changed."""
     digest = hashlib.sha256(zoo.registry.encode()).hexdigest()[:8]
     name = f"{file_stem(zoo.name)}-{digest}.registry.json"
     kept = Listing.from_json(run.store.text(name))

@@ -1,1 +1,1 @@
-"""What is shown of a record: simplified, folded, clustered, expanded; the main path."""
+"""Decide what is shown of a record: simplify, fold, cluster, expand; find the main path."""

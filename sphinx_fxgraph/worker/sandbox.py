@@ -1,4 +1,4 @@
-"""What surrounds a capture: a process group, no network, limits of time and output.
+"""Run a capture within bounds: a process group, no network, limits of time and output.
 
 Everything here changes the whole process, so it is entered once, in a process that ends after the capture.
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import graphlib
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -199,3 +200,21 @@ def test_the_wheel_contains_every_file_of_the_package() -> None:
         path.relative_to(root).as_posix() for path in files if path.suffix in {".css", ".html", ".js", ".mo", ".py"}
     }
     assert source - shipped == set()
+
+
+def test_a_file_is_one_idea_that_a_reader_can_hold() -> None:
+    lines = {name: path.read_bytes().count(b"\n") for name, path in modules()}
+    assert len({path.parent for _, path in modules()}) <= 12
+    assert not {name: count for name, count in lines.items() if count > 500}
+
+
+def test_a_docstring_says_what_its_object_does() -> None:
+    """A docstring begins with a verb or a noun, not with a clause about something that is not named."""
+    riddles = []
+    for name, path in modules():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                first = (ast.get_docstring(node) or "").partition("\n")[0]
+                if re.match(r"(What|Whether|Of|The same)\b", first):
+                    riddles.append(f"{name}: {first}")
+    assert not riddles

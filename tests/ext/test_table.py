@@ -132,9 +132,8 @@ def test_stages_side_by_side(tables: list[Tag]) -> None:
 
 def test_unknown_names_are_told_and_failures_only_where_they_are_not_expected(site: tuple[Project, Build]) -> None:
     project, build = site
-    assert [line.rpartition("/")[2] for line in build.warnings.splitlines()] == [
-        "tables.rst:8: WARNING: undefined graph: net 3 [ref.model]"
-    ]
+    (warning,) = build.warnings.splitlines()
+    assert "/tables.rst:8: WARNING: undefined graph: net 3" in warning  # Sphinx 8 adds the type, [ref.model]
     assert "Table 1" in build.page("tables.html")
     plain = project.build("text").page("tables.txt")
     assert "| net 10 | 760        | 672 MACs | 1.02 kB     |" in plain

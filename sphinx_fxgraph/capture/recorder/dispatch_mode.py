@@ -38,7 +38,7 @@ class _UnknownError(Exception):
 
 
 class Known(NamedTuple):
-    """What a call of a function did, and what it gave."""
+    """The effects and the result of a call, for the cache of results on meta."""
 
     cost: Count
     random: bool
@@ -46,7 +46,7 @@ class Known(NamedTuple):
     """Its result as a key; nothing where that shares memory with an argument, so that the function is to run again."""
 
     def result(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What the function gives this time, found without a look at the operators of the dispatcher."""
+        """Return the result of the function without watching the operators of the dispatcher."""
         with without_dispatch():
             return function(*args, **kwargs) if self.made is None else _made(self.made)
 
@@ -62,7 +62,7 @@ def key_of(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
 
 
 def known(key: object) -> Known | None:
-    """What a call does, if one like it was seen."""
+    """Return the cached result of an equal call, if there is one."""
     return _calls.get(key)
 
 
@@ -77,7 +77,7 @@ def learn(key: object, known: Known, result: Any, given: Iterable[torch.Tensor])
 
 
 def run(operator: Operator, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What an operator of the dispatcher gives; on meta it is run but once."""
+    """Run an operator of the dispatcher; on meta the result of an equal call is reused."""
     if not _is_pure(operator):
         return call(operator, args, kwargs)
     key = _call_key(operator, args, kwargs)
@@ -129,7 +129,7 @@ def _made(key: Any) -> Any:
 
 @functools.cache
 def _is_pure(operator: Operator) -> bool:
-    """Whether an operator of torch's own neither writes into its arguments nor gives parts of them."""
+    """Return whether an operator of torch's own neither writes into its arguments nor gives parts of them."""
     schema = getattr(operator, "_schema", None)
     if schema is None or getattr(operator, "namespace", "") != "aten" or schema.is_mutable:
         return False
@@ -139,7 +139,7 @@ def _is_pure(operator: Operator) -> bool:
 
 
 class Effects:
-    """What the operators of one node did; of the tensors only those that were there before."""
+    """The effects of the operators of one node on tensors that existed before it."""
 
     __slots__ = ("count", "data_dependent", "inplace", "random", "read", "written")
 

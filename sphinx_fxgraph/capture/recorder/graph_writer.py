@@ -60,14 +60,17 @@ _READS: dict[str, Any] = {
 
 @functools.lru_cache(maxsize=4096)
 def is_own(function: Any) -> bool:
-    """Whether a function is torch's: no operator of another library, nor a function that such a one tells torch of."""
+    """Return whether a function is torch's.
+
+    No operator of another library, nor a function that such a one tells torch of.
+    """
     if isinstance(function, OpOverload):
         return function.namespace in ("aten", "prim", "prims")
     return (getattr(function, "__module__", None) or "torch").partition(".")[0] == "torch"
 
 
 def is_torchs(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether a call runs torch's own code alone, and no function that it is given."""
+    """Return whether a call runs torch's own code alone, and no function that it is given."""
     return is_own(function) and not any(map(callable, args)) and not any(map(callable, kwargs.values()))
 
 
@@ -93,7 +96,7 @@ def written(function: Any) -> Written | None:
 
 
 def _operator(name: str) -> Written | None:
-    """What Python writes with a sign."""
+    """Return the operator that Python writes with a sign."""
     if not (name.startswith("__") and name.endswith("__")):
         return None
     plain = {"__rdiv__": "rtruediv", "__div__": "truediv", "__idiv__": "itruediv"}.get(name, name.strip("_"))
@@ -398,18 +401,21 @@ class GraphWriter:
             return value
 
     def is_known(self, tensor: torch.Tensor) -> bool:
-        """Whether a tensor was there before: made by a node, or the model's."""
+        """Return whether a tensor was there before: made by a node, or the model's."""
         return self.provenance.of(tensor) is not None or bool(self._attributes.tensor(tensor)[0])
 
 
 @functools.lru_cache(maxsize=4096)
 def _node_name(target: Any) -> str:
-    """What torch.fx would call a node, were it asked anew for each one."""
+    """Return the name that torch.fx would give to a node."""
     return fx.Graph()._target_to_str(target)
 
 
 def alias(tensor: torch.Tensor) -> torch.Tensor:
-    """The same tensor as another object; the tensor itself where its kind has no views."""
+    """Return an alias of the tensor: another object with the same data.
+
+    The tensor itself where its type has no views.
+    """
     try:
         other: torch.Tensor = torch.ops.aten.alias(tensor)
         other.__dict__ = tensor.__dict__  # what the model's code sets on the one it finds on the other

@@ -134,11 +134,11 @@ class Regions:
 
     @property
     def autocasts(self) -> bool:
-        """Whether operators choose their own dtype."""
+        """Return whether operators choose their own dtype."""
         return any("autocast" in mark for mark in self.marks())
 
     def marks(self) -> tuple[str, ...]:
-        """What an operator is marked with; of two blocks of a kind the inner one counts."""
+        """Return the marks of an operator; of two nested regions of a kind the inner one counts."""
         if not self._open:
             return ()
         marks: dict[str, str] = {}
@@ -196,7 +196,7 @@ def _put(patch: Patch) -> None:
 
 
 class Observer(Protocol):
-    """What the patches report to."""
+    """The interface that the patches report to."""
 
     regions: Regions
     opaque: dict[Callable[..., Any], Callable[..., Any]]
@@ -275,7 +275,7 @@ def _block(regions: Regions, cls: Any) -> tuple[Patch, Patch]:
 
 
 def _checkpoints(regions: Regions) -> Iterator[Patch]:
-    """What runs inside `torch.utils.checkpoint`, of which there are two kinds."""
+    """Patch both implementations of `torch.utils.checkpoint`."""
     for name in checkpoint_generators():
         yield Patch(checkpoint, name, _checkpointing(regions, getattr(checkpoint, name)))
     forward = checkpoint.CheckpointFunction.forward
@@ -317,7 +317,7 @@ def _autograd_functions(observer: Observer) -> Iterator[Patch]:
 
 
 def _wrapped_functions(observer: Observer) -> Iterator[Patch]:
-    """What a library has told torch.fx not to look into (`torch.fx.wrap`)."""
+    """Return the functions that a library has registered with `torch.fx.wrap`."""
     wrapped = wrapped_functions()
     for (_, name), names in list(wrapped.items()):
         original = names.get(name)

@@ -43,7 +43,7 @@ class Region(NamedTuple):
 
     @property
     def is_dense(self) -> bool:
-        """Whether the tensor shows every byte from its first to its last."""
+        """Return whether the tensor shows every byte from its first to its last."""
         reach = 0
         for size, stride in sorted(self.dims, key=lambda dim: dim[1]):
             if stride > reach + 1:
@@ -52,7 +52,7 @@ class Region(NamedTuple):
         return True
 
     def covers(self, other: Region) -> bool:
-        """Whether it has every byte of another region: yes only where that is certain."""
+        """Return whether it has every byte of another region: yes only where that is certain."""
         if self == other or other.empty:
             return True
         return self.offset <= other.offset and other.end <= self.end and self.is_dense
@@ -217,7 +217,7 @@ class Provenance:
 
     @property
     def has_writes(self) -> bool:
-        """Whether anything was written at all."""
+        """Return whether anything was written at all."""
         return bool(self._log)
 
     def touch(self, tensor: torch.Tensor, writers: Collection[fx.Node], views: Iterable[torch.Tensor]) -> bool:
@@ -359,7 +359,7 @@ class Attributes:
         return (tensor for tensor, _, _ in self._tensors.values())
 
     def has_module(self, module: nn.Module) -> bool:
-        """Whether a module is registered."""
+        """Return whether a module is registered."""
         return id(module) in self._modules
 
     def module(self, module: nn.Module, callers: Sequence[tuple[str, nn.Module]]) -> str:
@@ -391,7 +391,10 @@ class Attributes:
 
 
 def _is_like(module: nn.Module, other: nn.Module | None) -> bool:
-    """Whether a module that was made for one call is another one's like: no more than an operator with its settings."""
+    """Return whether a module that was made for one call is another one's like.
+
+    No more than an operator with its settings.
+    """
     held = (*module.parameters(), *module.buffers(), *module.children())
     return type(module) is type(other) and not held and repr(module) == repr(other)
 
@@ -408,7 +411,7 @@ def _tensors(module: nn.Module) -> Iterator[tuple[str, torch.Tensor, str]]:
 
 
 def held(module: nn.Module | None) -> Iterator[tuple[str, Any]]:
-    """What a module holds itself."""
+    """Return the tensors and modules that a module holds directly."""
     if module is None:
         return
     yield from vars(module).items()

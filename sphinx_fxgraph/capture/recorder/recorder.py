@@ -138,7 +138,7 @@ class Recorder(TorchFunctionMode):
 
     @property
     def aliased(self) -> bool:
-        """Whether a tensor that a module returned as it was given was made another object."""
+        """Return whether a tensor that a module returned as it was given was made another object."""
         return self._writer.aliased
 
     @property
@@ -152,7 +152,7 @@ class Recorder(TorchFunctionMode):
             return self._writer.node_of(tensor)
 
     def trace(self, error: BaseException | None = None) -> Trace:
-        """What was written."""
+        """Return the recorded trace."""
         return Trace(
             self._writer.graph,
             self._calls,
@@ -413,7 +413,7 @@ class Recorder(TorchFunctionMode):
         return result
 
     def _here(self, op: str, marks: tuple[str, ...] = ()) -> dict[str, Any]:
-        """What is known of a node by where it runs."""
+        """Return the metadata of a node that follows from where it runs."""
         spot = place(sys._getframe(2), _BORDERS, leaf=op == "call_module")
         return {"stack": self._stack, "marks": (*self.regions.marks(), *marks), **spot}
 
@@ -438,7 +438,10 @@ class Recorder(TorchFunctionMode):
         owner: nn.Module | None,
         arguments: list[tuple[pytree.Path, torch.Tensor]],
     ) -> dict[str, fx.Node]:
-        """What a node took that it was not given: an attribute that a hook has set, a variable of the code around."""
+        """Return the tensors that a node used without receiving them.
+
+        An attribute set by a hook, a variable of enclosing code.
+        """
         known, given = {*node.all_input_nodes}, {id(tensor) for _, tensor in arguments}
         hidden: dict[str, fx.Node] = {}
         for number, tensor in effects.read.items():
@@ -478,7 +481,7 @@ class LimitError(BaseException):
 
 
 class NotOnMetaError(Exception):
-    """What the model does is something else on the meta device."""
+    """Raised where a model behaves differently on the meta device."""
 
 
 _BORDERS = borders(call=[Recorder.call_module], end=[Recorder.run])

@@ -165,7 +165,7 @@ class _Graph:
         self._output(result)
 
     def trace(self, notes: tuple[str, ...]) -> Trace:
-        """What a tracer hands over."""
+        """Trace the model and return the result."""
         calls = []
         for stack, arguments in self._watch.arguments.items():
             names: dict[fx.Node, str] = {}

@@ -208,7 +208,7 @@ def _common(paths: Iterable[str]) -> str:
 def read(
     output: Any, params: Mapping[str, torch.Tensor], *, show_attrs: bool, show_saved: bool, most: int
 ) -> tuple[BackwardNode, ...]:
-    """What hangs on the tensors in ``output``, sources first. Nothing of it is kept.
+    """Read the backward graph of the tensors in ``output``, sources first. No tensor is kept alive.
 
     Args:
         output: a tensor, or anything that holds some.

@@ -166,7 +166,7 @@ def _first_difference(expected: Steps, found: Steps) -> Difference | None:
 
 
 def _missing(expected: Sequence[_Step], found: Sequence[_Step]) -> str:
-    """What one has at a place and the other has not."""
+    """Return the first value that one graph has and the other lacks."""
     if found and found[0].name == "output":
         return f"the traced graph has no {_told(expected[0])}"
     if expected and any(step.name == found[0].name for step in expected[1:3] if found):

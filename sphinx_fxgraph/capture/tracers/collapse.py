@@ -50,7 +50,7 @@ def _close(graph: fx.Graph, stack: tuple[Frame, ...], nodes: Sequence[fx.Node]) 
 
 
 def _told(stack: tuple[Frame, ...], nodes: Sequence[fx.Node], outputs: tuple[TensorMeta, ...]) -> dict[str, Any]:
-    """What is known of a call by the operators in it."""
+    """Return the metadata of a call, summed up from the operators in it."""
     single = len(outputs) == 1 and not outputs[0].path
     return {
         "stack": stack[:-1],
@@ -74,7 +74,7 @@ def _outputs(results: Sequence[fx.Node]) -> tuple[TensorMeta, ...]:
 
 
 def _taken(graph: fx.Graph, call: fx.Node, number: int, node: fx.Node) -> fx.Node:
-    """What stands for one of several results."""
+    """Return the node that stands for one of several results."""
     with graph.inserting_after(call):
         taken = graph.call_function(operator.getitem, (call, number))
     kept: dict[str, Any] = {key: node.meta[key] for key in ("outputs", "result") if key in node.meta}

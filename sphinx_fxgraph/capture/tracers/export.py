@@ -88,7 +88,7 @@ class Flat:
     # -- nodes
 
     def _placeholders(self, given: Sequence[Any]) -> Iterator[Any]:
-        """What stands for each input of the exported graph."""
+        """Return the placeholder of each input of the exported graph."""
         nodes = [node for node in self._program.graph.nodes if node.op == "placeholder"]
         rest = iter(given)
         for node, spec in zip(nodes, self._program.graph_signature.input_specs, strict=True):
@@ -271,7 +271,7 @@ def _by_name(schema: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[
 
 
 def _is_backend(name: str, value: Any) -> bool:
-    """Whether an option only says where and with which library an operator was run for the capture."""
+    """Return whether an option only says where and with which library an operator was run for the capture."""
     if name == "device":
         return torch.device(value).type in ("cpu", "meta")
     return name in ("cudnn_enable", "cudnn_enabled", "pin_memory") and value is False
@@ -284,7 +284,7 @@ def _holds_node(value: Any) -> bool:
 
 
 def _is_default(value: Any, default: Any) -> bool:
-    """Whether a value is the default; ``[1, 1]`` is where a lone 1 stands for every dimension."""
+    """Return whether a value is the default; ``[1, 1]`` is where a lone 1 stands for every dimension."""
     if isinstance(value, list | tuple) and not isinstance(default, list | tuple):
         return bool(value) and all(item == default for item in value)
     same_type = isinstance(value, bool) == isinstance(default, bool)

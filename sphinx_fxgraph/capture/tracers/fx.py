@@ -85,7 +85,7 @@ class _Tracer(fx.Tracer):
     # -- the leaf policy
 
     def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
-        """Whether a module is one node (see `is_leaf`).
+        """Return whether a module is one node (see `is_leaf`).
 
         One without children that torch.fx cannot follow becomes one when it is called (see `call_module`), since it is
         an operator to its owner.
