@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 from sphinx_fxgraph.errors import SpecError, suggestion
 from sphinx_fxgraph.escape import xml
-from sphinx_fxgraph.options import CaptureOptions, ViewOptions
-from sphinx_fxgraph.record.metrics import CONVENTIONS, macs_of
+from sphinx_fxgraph.options import CONVENTIONS, CaptureOptions, ViewOptions
+from sphinx_fxgraph.record.metrics import macs_of
 from sphinx_fxgraph.record.model import Record
 
 if TYPE_CHECKING:  # only capture/ imports torch, and the model brings it along

@@ -20,6 +20,12 @@ from sphinx_fxgraph.option_types import Choice, Classes, Dimensions, Kind, Lengt
 COLORS = {"kind": "", "params": "parameters", "macs": "MACs", "memory": "bytes of activations"}
 """What boxes can be coloured by, and what their shares are then shares of."""
 
+CONVENTIONS = {
+    "torchvision": "multiply-accumulate operations of convolutions, matrix products and attention",
+    "all": "multiply-accumulate operations, with those of norms, resizing and adaptive average pooling",
+}
+"""What counts as a MAC: as torchvision publishes it (its "GFLOPS"), or as timm does, whose tables fvcore counts."""
+
 COLUMNS = (
     "name",
     "op",

@@ -36,7 +36,7 @@ class Units:
     format: str = "auto"
     """``SI`` short, ``grouped`` in full; ``auto`` parameters in full, MACs and bytes in text short."""
     convention: str = "torchvision"
-    """What counts as a MAC, one of `sphinx_fxgraph.record.metrics.CONVENTIONS`."""
+    """What counts as a MAC, one of `sphinx_fxgraph.options.CONVENTIONS`."""
 
     verdict: str = "full"
     """What is said of the verdict: ``full`` with the reason, ``short`` without, ``none`` nothing."""

@@ -35,7 +35,7 @@ from sphinx_fxgraph.options import CaptureOptions, ViewOptions, read_options
 from sphinx_fxgraph.record.arguments import Value
 from sphinx_fxgraph.record.checks import check_calls
 from sphinx_fxgraph.record.diff import compare
-from sphinx_fxgraph.record.diff_graph import merged
+from sphinx_fxgraph.record.diff_graph import merge
 from sphinx_fxgraph.record.header import Head, Outline, RecordError
 from sphinx_fxgraph.record.model import Body, BodyInput, Module, Node, Record, TensorMeta
 from sphinx_fxgraph.render import document, html_page, summary, thumbnail
@@ -235,7 +235,7 @@ def draw_record(data: bytes, depth: int | None, fold: str) -> None:
     _parse_xml(thumbnail.thumbnail(model, "net.Net"))
     compare(record(), model)
     compare(model, record())
-    Record.from_json(merged(record(), model).to_json())
+    Record.from_json(merge(record(), model).to_json())
     look = ViewOptions(depth=depth, fold=fold)
     for inside in (True, False):
         job = Job(model, look, inside=inside, paper=not inside)

@@ -14,12 +14,6 @@ from typing import NamedTuple, Protocol
 from sphinx_fxgraph.record.arguments import Value
 from sphinx_fxgraph.record.model import Body, Module, Node, Record, TensorMeta, join
 
-CONVENTIONS = {
-    "torchvision": "multiply-accumulate operations of convolutions, matrix products and attention",
-    "all": "multiply-accumulate operations, with those of norms, resizing and adaptive average pooling",
-}
-"""What counts as a MAC: as torchvision publishes it (its "GFLOPS"), or as timm does, whose tables fvcore counts."""
-
 
 class Counted(Protocol):
     """An operator or a model."""

@@ -22,7 +22,6 @@ from sphinx.util.display import progress_message, status_iterator
 import sphinx_fxgraph
 from sphinx_fxgraph.cache.fingerprints import SourceFinder
 from sphinx_fxgraph.cache.store import Store
-from sphinx_fxgraph.record.metrics import not_counted
 from sphinx_fxgraph.spec.spec import GraphSpec
 from sphinx_fxgraph.sphinxext import graph, messages, outdated, sphinx_private
 from sphinx_fxgraph.sphinxext.config import Config
@@ -319,6 +318,7 @@ def wrong(run: Run, uses: Sequence[ModelUse]) -> Iterator[tuple[str, str, str | 
             for complaint in graph.broken(captured, use.expectations, run.config.units):
                 yield f"{name}: {complaint}", "expect", use.location
             if run.config.require_verdict:
+                from sphinx_fxgraph.record.metrics import not_counted
                 from sphinx_fxgraph.render import summary
 
                 if captured.verdict and captured.verdict.kind != "same":

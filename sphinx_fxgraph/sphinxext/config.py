@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sphinx.config import ENUM
 
-from sphinx_fxgraph.options import COLORS
-from sphinx_fxgraph.record.metrics import CONVENTIONS
+from sphinx_fxgraph.options import COLORS, CONVENTIONS
 from sphinx_fxgraph.sphinxext.messages import warn
 from sphinx_fxgraph.units import FORMATS, Units
 

@@ -21,10 +21,7 @@ from msgspec import structs
 from sphinx_fxgraph.cache import store as revisions
 from sphinx_fxgraph.cache.store import RecordFileError, Store
 from sphinx_fxgraph.errors import SpecError
-from sphinx_fxgraph.record.diff import SIGNS, Change, Difference, compare
-from sphinx_fxgraph.record.diff_graph import merge
 from sphinx_fxgraph.record.header import Failure, Stage
-from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.spec.spec import GraphSpec
 from sphinx_fxgraph.sphinxext import graph, messages
 from sphinx_fxgraph.sphinxext.domain import DiffUse, FxDomain, ModelUse, fx_domain
@@ -34,6 +31,9 @@ from sphinx_fxgraph.sphinxext.state import Run, look_of
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
+
+    from sphinx_fxgraph.record.diff import Change, Difference
+    from sphinx_fxgraph.record.model import Record
 
 
 _MOST_OPEN = 12
@@ -151,6 +151,10 @@ class Compared:
     @classmethod
     def of(cls, before: Record, after: Record) -> Compared:
         """Two records compared."""
+        from sphinx_fxgraph.record.diff import Difference, compare
+        from sphinx_fxgraph.record.diff_graph import merge
+        from sphinx_fxgraph.record.model import Record
+
         for record in (before, after):
             if not record.root and record.failure:
                 return cls(Difference((), ()), Record(spec={}, tracer=record.tracer, failure=record.failure))
@@ -164,6 +168,8 @@ class Compared:
     @property
     def facts(self) -> str:
         """How many changes there are, and what the models say of themselves where it differs."""
+        from sphinx_fxgraph.record.diff import SIGNS
+
         kinds = Counter(change.kind for change in self.difference.changes)
         told = [f"{SIGNS[kind]} {kinds[kind]} {kind}" for kind in SIGNS if kinds[kind]]
         told += [
@@ -222,6 +228,8 @@ def made(run: Run, domain: FxDomain, folder: str | os.PathLike[str]) -> list[Mod
 
 
 def _side(run: Run, side: GraphSpec | Kept, asked: DiffUse, folder: Path) -> Record | None:
+    from sphinx_fxgraph.record.model import Record
+
     if not isinstance(side, Kept):
         return run.record(side.id)  # none, where another machine captures it
     run.specs[side.id] = side

@@ -16,9 +16,6 @@ from sphinx.roles import XRefRole
 from sphinx.util.nodes import make_refnode
 
 from sphinx_fxgraph.escape import anchor
-from sphinx_fxgraph.record.metrics import CONVENTIONS, Measures, by_call, by_module, macs_text
-from sphinx_fxgraph.record.model import Record, join
-from sphinx_fxgraph.render import summary
 from sphinx_fxgraph.sphinxext.nodes import fxgraph
 from sphinx_fxgraph.sphinxext.state import Run
 from sphinx_fxgraph.units import Units
@@ -30,6 +27,8 @@ if TYPE_CHECKING:
     from sphinx.environment import BuildEnvironment
     from sphinx.util.typing import RoleFunction
 
+    from sphinx_fxgraph.record.metrics import Measures
+    from sphinx_fxgraph.record.model import Record
     from sphinx_fxgraph.sphinxext.diff import Shown
 
 
@@ -246,6 +245,8 @@ def resolve(
         contnode: the text of the role.
         explicit: whether the author gave that text. In a number ``{}`` stands for the digits.
     """
+    from sphinx_fxgraph.options import CONVENTIONS
+
     found = _find(domain, target, fromdocname)
     if found is None:
         return None
@@ -293,10 +294,14 @@ def _place(record: Record | None, use: ModelUse, path: str, builder: Builder) ->
 
 def is_row(record: Record, path: str) -> bool:
     """Return whether the node table has a row for a path: operators have one, calls with an inside have none."""
+    from sphinx_fxgraph.record.model import join
+
     return any(join(outer, node.name) == path and not node.body for outer, _, node in record.walk())
 
 
 def _number(record: Record, path: str, role: str, units: Units) -> str | None:
+    from sphinx_fxgraph.record.metrics import macs_text
+
     measures = _measures(record, path, units.convention)
     if measures is None:
         return None
@@ -311,11 +316,15 @@ def _number(record: Record, path: str, role: str, units: Units) -> str | None:
 
 def _measures(record: Record, path: str, convention: str) -> Measures | None:
     """Return the numbers of a module, operator or call by its path."""
+    from sphinx_fxgraph.record.metrics import by_call, by_module
+
     modules = by_module(record, convention)
     return modules.get(path) or by_call(record, convention).get(path)
 
 
 def _shape(record: Record, path: str) -> str | None:
+    from sphinx_fxgraph.render import summary
+
     if not path:
         return summary.shapes(record) or UNKNOWN
     return summary.results(record).get(path)

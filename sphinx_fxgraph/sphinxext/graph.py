@@ -15,7 +15,6 @@ from sphinx_fxgraph.errors import SpecError
 from sphinx_fxgraph.escape import anchor
 from sphinx_fxgraph.options import NUMBER, CaptureOptions, FigureOptions, ViewOptions, declared, read_options
 from sphinx_fxgraph.record.header import Failure, Stage
-from sphinx_fxgraph.record.metrics import macs_of
 from sphinx_fxgraph.spec.parser import parse_inputs
 from sphinx_fxgraph.spec.spec import GraphSpec, names_set
 from sphinx_fxgraph.sphinxext import messages, sphinx_private
@@ -42,6 +41,8 @@ NAMES = ("expect", "expect-params", "expect-macs")
 
 def broken(record: Record, claims: tuple[tuple[str, str], ...], units: Units) -> Iterator[str]:
     """Yield a sentence for each expectation that the model does not meet, with both values."""
+    from sphinx_fxgraph.record.metrics import macs_of
+
     for option, said in claims:
         if option == "expect" and _plain(said) != _plain(record.output):
             yield f"expected to return {said}, but it returns {record.output}"

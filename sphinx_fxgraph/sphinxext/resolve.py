@@ -11,18 +11,17 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 
 from sphinx_fxgraph.escape import anchor
 from sphinx_fxgraph.options import COLUMNS
-from sphinx_fxgraph.record.model import Record, join
-from sphinx_fxgraph.render import stage_table, summary
-from sphinx_fxgraph.sphinxext import messages, sphinx_private, static_image, tables
+from sphinx_fxgraph.sphinxext import messages, sphinx_private, static_image
 from sphinx_fxgraph.sphinxext.domain import fx_domain
 from sphinx_fxgraph.sphinxext.nodes import fxgraph, fxgraph_facts, fxgraph_rows, fxgraph_tables
 from sphinx_fxgraph.sphinxext.state import Run, look_of
-from sphinx_fxgraph.view.annotations import named
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.domains import Domain
     from sphinx.environment import BuildEnvironment
+
+    from sphinx_fxgraph.record.model import Record
 
 
 def fill(document: nodes.document, env: BuildEnvironment) -> None:
@@ -57,6 +56,8 @@ def _prefix(run: Run, place: nodes.Element, taken: set[str]) -> str:
     The second figure of a model called ``net`` is ``net-2``, and so is the third layer in the first, if that is a
     `Sequential`.
     """
+    from sphinx_fxgraph.record.model import join
+
     figure: str = place["figure"]
     near = {name for name in taken if name.startswith(f"{figure}-")}
     record = run.record(place["spec"]) if near and run.shows else None
@@ -66,6 +67,9 @@ def _prefix(run: Run, place: nodes.Element, taken: set[str]) -> str:
 
 
 def _fill_figure(env: BuildEnvironment, place: fxgraph) -> None:
+    from sphinx_fxgraph.render import summary
+    from sphinx_fxgraph.view.annotations import named
+
     run = fx_domain(env).run
     figure = place.parent
     assert isinstance(figure, nodes.figure)
@@ -113,6 +117,10 @@ def _heading(run: Run, behind: fxgraph_tables) -> nodes.paragraph:
 
 def _behind(run: Run, behind: fxgraph_tables) -> list[nodes.Node]:
     """Return what stands behind a figure: a failure, the stages, the node table."""
+    from sphinx_fxgraph.render import stage_table
+    from sphinx_fxgraph.sphinxext import tables
+    from sphinx_fxgraph.view.annotations import named
+
     record = run.record(behind["spec"]) if run.shows else None
     if record is None:
         return []
@@ -145,6 +153,8 @@ def _behind(run: Run, behind: fxgraph_tables) -> list[nodes.Node]:
 
 
 def _outline(record: Record) -> list[nodes.Node]:
+    from sphinx_fxgraph.render import summary
+
     outline = summary.outline(record).rstrip()
     return [nodes.literal_block(outline, outline, language="none", classes=["fxg-outline"])] if outline else []
 

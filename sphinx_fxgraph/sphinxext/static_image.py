@@ -10,10 +10,6 @@ from typing import TYPE_CHECKING, Any
 from docutils import nodes
 
 from sphinx_fxgraph.escape import unique_file_stem
-from sphinx_fxgraph.render import document, export, summary
-from sphinx_fxgraph.render import drawing as compose
-from sphinx_fxgraph.render.colors import Shares
-from sphinx_fxgraph.render.document import strips
 from sphinx_fxgraph.sphinxext.assets import write
 from sphinx_fxgraph.sphinxext.domain import fx_domain
 from sphinx_fxgraph.sphinxext.messages import warn
@@ -25,6 +21,7 @@ if TYPE_CHECKING:
     from sphinx.config import Config
     from sphinx.environment import BuildEnvironment
 
+    from sphinx_fxgraph.render import drawing as compose
     from sphinx_fxgraph.render.document import Strips
 
 
@@ -187,12 +184,16 @@ _PAPER = (448.0, 530.0)
 
 def suffix(run: Run) -> str:
     """That of the files which this builder takes drawings as; empty where it takes none, or none can be made."""
+    from sphinx_fxgraph.render import export
+
     wanted = _wanted(run)
     return wanted if wanted in ("", ".svg") or not export.missing() else ""
 
 
 def tell(run: Run) -> None:
     """Warn, once a build, where there could be drawings and are none."""
+    from sphinx_fxgraph.render import export
+
     why = "" if _wanted(run) in ("", ".svg") else export.missing()
     if why and why not in run.warned:
         run.warned.add(why)
@@ -206,12 +207,18 @@ def _wanted(run: Run) -> str:
 
 def print_svg(run: Run, place: fxgraph) -> str:
     """The print variant of what a place shows, as a whole file."""
+    from sphinx_fxgraph.render import document
+
     picture, how = _picture(run, place)
     return document.print_svg(picture, **how)
 
 
 def _picture(run: Run, place: fxgraph) -> tuple[compose.Frame, dict[str, Any]]:
     """Return the drawing of a place and how it is written."""
+    from sphinx_fxgraph.render import drawing as compose
+    from sphinx_fxgraph.render import summary
+    from sphinx_fxgraph.render.colors import Shares
+
     (job,) = run.jobs(place["spec"], look_of(place["look"]))
     how = {
         "title": place["target"],
@@ -224,6 +231,9 @@ def _picture(run: Run, place: fxgraph) -> tuple[compose.Frame, dict[str, Any]]:
 
 def put(env: BuildEnvironment, place: fxgraph) -> Sequence[nodes.Element]:
     """Write the drawing, and give what stands in its place; what is behind the first stands behind the figure."""
+    from sphinx_fxgraph.render import document, export
+    from sphinx_fxgraph.render.document import strips
+
     run = fx_domain(env).run
     picture, how = _picture(run, place)
     svg = document.print_svg(picture, **how)

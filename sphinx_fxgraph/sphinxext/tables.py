@@ -13,12 +13,9 @@ from sphinx.util import logging
 from sphinx.util.nodes import make_refnode
 
 from sphinx_fxgraph.escape import anchor
-from sphinx_fxgraph.record.diff import SIGNS, Change, Difference
-from sphinx_fxgraph.record.metrics import depth, macs_of, macs_text, not_counted
+from sphinx_fxgraph.record.metrics import depth
 from sphinx_fxgraph.record.model import Record
-from sphinx_fxgraph.render import stage_table, summary
-from sphinx_fxgraph.render.node_table import TEXTS, Rows, node_rows
-from sphinx_fxgraph.render.stage_table import Stage
+from sphinx_fxgraph.render import summary
 from sphinx_fxgraph.sphinxext import messages, sphinx_private, static_image
 from sphinx_fxgraph.sphinxext.domain import FxDomain, ModelUse, fx_domain
 from sphinx_fxgraph.sphinxext.nodes import fxgraph_nodes
@@ -29,6 +26,10 @@ from sphinx_fxgraph.words import _, mark
 if TYPE_CHECKING:
     from sphinx.builders import Builder
     from sphinx.environment import BuildEnvironment
+
+    from sphinx_fxgraph.record.diff import Change, Difference
+    from sphinx_fxgraph.render.node_table import Rows
+    from sphinx_fxgraph.render.stage_table import Stage
 
 
 _WIDEST = 32
@@ -41,6 +42,8 @@ def html_table(record: Record, columns: Sequence[str]) -> fxgraph_nodes | None:
     Its nodes are only what others have to see: the classes, whose API docs are looked for, and for the search the
     names of layers, once. The cells themselves would be most of a site's nodes.
     """
+    from sphinx_fxgraph.render.node_table import node_rows
+
     groups = node_rows(record)
     if not groups:
         return None
@@ -54,6 +57,8 @@ def html_table(record: Record, columns: Sequence[str]) -> fxgraph_nodes | None:
 
 def plain_tables(record: Record, columns: Sequence[str], units: Units) -> Iterator[nodes.Element]:
     """A heading and a table for each body: not every writer can let a cell span columns."""
+    from sphinx_fxgraph.render.node_table import TEXTS, node_rows
+
     groups = node_rows(record)
     for group in groups:
         if len(groups) > 1:
@@ -130,6 +135,8 @@ def stage_table_node(stages: Sequence[Stage], units: Units, prefix: str = "") ->
 
 
 def _stage_cells(stage: Stage, units: Units) -> tuple[str, ...]:
+    from sphinx_fxgraph.record.metrics import macs_of, macs_text
+
     macs = macs_of(stage, units.convention)
     numbers = (units.count(stage.parameters), macs_text(None if macs is None else units.count(macs), stage.uncounted))
     return (stage.name, stage.made_of, stage.output, *numbers)
@@ -172,6 +179,8 @@ def plain_changes(difference: Difference) -> Iterator[nodes.table]:
 
 def _change_texts(change: Change) -> Sequence[str]:
     """Sign and word, since neither colour nor sign alone says it to everyone."""
+    from sphinx_fxgraph.record.diff import SIGNS
+
     path = f"{change.path} … {change.last}" if change.last else change.path
     path += f" ×{change.places}" if change.places > 1 else ""
     path += f" (was {change.old_path})" if change.old_path else ""
@@ -295,6 +304,8 @@ def _listed(models: Sequence[Model], columns: Sequence[str], units: Units, link:
 
 def _compared(models: Sequence[Model], units: Units, link: _Linker) -> nodes.tgroup:
     """Stages below each other, models side by side, their totals at the end."""
+    from sphinx_fxgraph.render import stage_table
+
     records = [model.record or Record(spec={}, tracer="") for model in models]
     body = nodes.tbody()
     widths = [len("activations"), *(len(model.title) for model in models)]
@@ -322,6 +333,8 @@ def _compared(models: Sequence[Model], units: Units, link: _Linker) -> nodes.tgr
 
 
 def _about_macs(record: Record, units: Units) -> str:
+    from sphinx_fxgraph.record.metrics import macs_of, macs_text
+
     macs = macs_of(record.totals, units.convention)
     return macs_text(None if macs is None else units.macs(macs), record.totals.uncounted)
 
@@ -395,6 +408,8 @@ def fill_reports(document: nodes.document, env: BuildEnvironment) -> None:
 
 def _report_cells(use: ModelUse, docname: str, record: Record | None, units: Units) -> tuple[str, ...]:
     """Yield the content of each column."""
+    from sphinx_fxgraph.record.metrics import not_counted
+
     name = use.name or use.spec.target or use.spec.label
     if record is None:
         return name, docname, _("not captured"), "", "", "", ""

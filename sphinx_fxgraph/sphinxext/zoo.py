@@ -13,8 +13,6 @@ from sphinx import addnodes
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import make_refnode
 
-from sphinx_fxgraph.render import summary
-from sphinx_fxgraph.render.thumbnail import thumbnail
 from sphinx_fxgraph.sphinxext.domain import FxDomain, fx_domain
 from sphinx_fxgraph.sphinxext.messages import warn
 from sphinx_fxgraph.sphinxext.table import DEFAULT, model_table, parse_columns
@@ -134,6 +132,9 @@ def fill(document: nodes.document, env: BuildEnvironment) -> None:
 
 
 def _items(domain: FxDomain, models: Sequence[tuple[str, str]], fromdocname: str) -> Iterator[nodes.list_item]:
+    from sphinx_fxgraph.render import summary
+    from sphinx_fxgraph.render.thumbnail import thumbnail
+
     named = domain.named()
     for title, name in models:
         docname, use = named.get(name, ("", None))
