@@ -21,6 +21,7 @@ from torch.fx.graph import dtype_abbrs  # type: ignore[attr-defined]  # where ev
 from torch.nn import functional
 
 from sphinx_fxgraph.capture import pytree
+from sphinx_fxgraph.capture.torch_private import without_functions
 from sphinx_fxgraph.record.arguments import (
     Argument,
     Dict,
@@ -76,13 +77,16 @@ def is_torch_nn(cls: type) -> bool:
 
 def meta_of(tensor: torch.Tensor, path: str = "") -> TensorMeta:
     """Shape and dtype of a tensor; the device only where it is no place that a capture runs at."""
-    try:
-        shape: Sequence[Any] = tensor.shape
-    except RuntimeError:  # a nested tensor has no shape, an uninitialised parameter none yet
-        shape = ()
+    with without_functions():
+        try:
+            shape: Sequence[Any] = tensor.shape
+        except RuntimeError:  # a nested tensor has no shape, an uninitialised parameter none yet
+            shape = ()
+        device = "" if tensor.is_meta or tensor.is_cpu else str(tensor.device)
+        dtype = tensor.dtype
     if not _SIZES.issuperset(map(type, shape)):
         shape = tuple(dim if type(dim) is int else str(dim) for dim in shape)
-    return _meta(tuple(shape), tensor.dtype, path, "" if tensor.is_meta or tensor.is_cpu else str(tensor.device))
+    return _meta(tuple(shape), dtype, path, device)
 
 
 _SIZES = frozenset({int})

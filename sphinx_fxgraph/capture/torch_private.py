@@ -11,7 +11,7 @@ import functools
 import importlib
 import importlib.util
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any, cast
 
@@ -42,6 +42,7 @@ __all__ = [
     "sequence_number",
     "slow_attention",
     "without_dispatch",
+    "without_functions",
     "wrapped_functions",
 ]
 
@@ -65,6 +66,7 @@ PRIVATE = {
     "torch.fx._symbolic_trace._wrapped_fns_to_patch": "functions wrapped for torch.fx are traced inside",
     "torch.utils.checkpoint._checkpoint_without_reentrant_generator": "operators in a checkpoint have no mark of it",
     "torch._C._DisableTorchDispatch": "results on meta are not remembered",
+    "torch._C.DisableTorchFunction": "sizes and strides are asked through the recorder, which takes longer",
     "torch._C._functorch.peek_interpreter_stack": "results on meta are not remembered",
     "torch._C._dispatch_has_kernel_for_dispatch_key": "composite operators are counted by their own formulas only",
     "torch._C._autograd._get_sequence_nr": "a backward graph has no module frames",
@@ -121,6 +123,12 @@ def wrapped_functions() -> dict[tuple[int, str], dict[str, Any]]:
 def without_dispatch() -> AbstractContextManager[Any]:
     """Return a context in which no dispatch mode sees an operator."""
     return cast("AbstractContextManager[Any]", torch._C._DisableTorchDispatch())
+
+
+without_functions: Callable[[], AbstractContextManager[Any]] = getattr(
+    torch._C, "DisableTorchFunction", contextlib.nullcontext
+)
+"""Return a context in which no function mode sees what is asked of a tensor."""
 
 
 def is_transforming() -> bool:

@@ -149,9 +149,13 @@ def _renumbered(dims: Iterator[str]) -> Mapping[str, str]:
 
 def _clean(value: Any, clean: Callable[[str], str]) -> Any:
     """Return a part of a record with its texts cleaned; one without any is returned itself."""
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, TensorMeta):
+        if str not in map(type, value.shape):
+            return value
         shape = tuple(clean(dim) if isinstance(dim, str) else dim for dim in value.shape)
         return value if shape == value.shape else replace(value, shape=shape)
     if isinstance(value, Mapping):
@@ -159,10 +163,13 @@ def _clean(value: Any, clean: Callable[[str], str]) -> Any:
     if isinstance(value, tuple | list):
         items = [_clean(item, clean) for item in value]
         return value if all(map(_is, items, value)) else type(value)(items)
-    if isinstance(value, msgspec.Struct) and not isinstance(value, Value):
+    if isinstance(value, msgspec.Struct):
         changed = _changed(value, value.__struct_fields__, clean)
         return replace(value, **changed) if changed else value
     return value
+
+
+_PLAIN = frozenset({bool, int, float, type(None), Value})
 
 
 def _changed(value: Any, names: Sequence[str], clean: Callable[[str], str]) -> dict[str, Any]:

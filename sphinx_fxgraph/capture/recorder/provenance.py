@@ -17,6 +17,7 @@ from torch import fx, nn
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from sphinx_fxgraph.capture.pytree import Path
+from sphinx_fxgraph.capture.torch_private import without_functions
 from sphinx_fxgraph.record.model import join
 
 
@@ -152,7 +153,8 @@ class Provenance:
 
     def _keep(self, storage: int, tensor: torch.Tensor) -> None:
         if storage not in self._storages:
-            self._storages[storage] = StorageWeakRef(tensor.untyped_storage())  # type: ignore[no-untyped-call]  # torch's
+            with without_functions():
+                self._storages[storage] = StorageWeakRef(tensor.untyped_storage())  # type: ignore[no-untyped-call]  # torch's
 
     def is_reachable(self, tensor: torch.Tensor) -> bool:
         """Return whether the tensor, or one that shows some of its elements, is known or belongs to the model."""
@@ -260,18 +262,20 @@ class Provenance:
 def storage_of(tensor: torch.Tensor) -> int | None:
     """Return what identifies a storage while it is alive; None for a tensor that has none, such as a sparse one."""
     try:
-        return int(tensor.untyped_storage()._cdata)
+        with without_functions():
+            return int(tensor.untyped_storage()._cdata)
     except (RuntimeError, NotImplementedError):
         return None
 
 
 def region_of(tensor: torch.Tensor) -> Region:
     """Return the bytes that a tensor with a storage shows."""
-    size = tensor.element_size()
-    try:
-        shape, strides, offset = tensor.shape, tensor.stride(), tensor.storage_offset()
-    except RuntimeError:  # a nested tensor has no strides
-        return Region(0, ((tensor.untyped_storage().nbytes() or 1, 1),))
+    with without_functions():
+        size = tensor.element_size()
+        try:
+            shape, strides, offset = tensor.shape, tensor.stride(), tensor.storage_offset()
+        except RuntimeError:  # a nested tensor has no strides
+            return Region(0, ((tensor.untyped_storage().nbytes() or 1, 1),))
     dims = tuple((int(n), int(step) * size) for n, step in zip(shape, strides, strict=True) if n != 1 and step)
     return Region(int(offset) * size, (*dims, (size, 1)), 0 in shape)
 
@@ -404,10 +408,16 @@ def _tensors(module: nn.Module) -> Iterator[tuple[str, torch.Tensor, str]]:
     for registered, kind in ((module._parameters, "parameter"), (module._buffers, "buffer")):
         yield from ((name, tensor, kind) for name, tensor in registered.items() if tensor is not None)
     for name, value in vars(module).items():
+        if name in _OF_EVERY_MODULE:
+            continue
         if isinstance(value, torch.Tensor):
             yield name, value, "constant"
         elif isinstance(value, list | tuple | dict) and not name.startswith("_"):
             yield from ((f"{name}.{key}", item, "constant") for key, item in _entries(value) if torch.is_tensor(item))
+
+
+_OF_EVERY_MODULE = frozenset(vars(nn.Module()))
+"""The attributes that `torch.nn.Module` itself sets."""
 
 
 def held(module: nn.Module | None) -> Iterator[tuple[str, Any]]:
