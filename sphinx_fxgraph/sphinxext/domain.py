@@ -166,17 +166,21 @@ class FxDomain(Domain):
         return not use.conditions or all(self.run.is_true(kind, text) for kind, text in use.conditions)
 
     def process_doc(self, env: BuildEnvironment, docname: str, document: nodes.document) -> None:  # noqa: ARG002
-        """Add to the uses of a page what is known when all of it has been read."""
+        """Add to the uses of a page what is known when all of it has been read.
+
+        Some directives parse their content twice, as ``group-tab`` of sphinx-tabs does. A use whose figure is not on the
+        page is forgotten.
+        """
         places = {place["figure"]: place for place in document.findall(fxgraph)}
-        if not places or docname not in self.uses:
-            return
         heading = next(document.findall(nodes.title), None)
         page_title = heading.astext() if heading is not None and len(places) == 1 else ""
-        for number, use in enumerate(self.uses[docname]):
+        uses = self.uses.get(docname, [])
+        uses[:] = [use for use in uses if not use.figure or use.figure in places]
+        for number, use in enumerate(uses):
             if place := places.get(use.figure):
                 caption = next(place.parent.findall(nodes.caption), None)
                 title = page_title if caption is None else caption.astext()
-                self.uses[docname][number] = use._replace(title=title, conditions=tuple(_conditions(place)))
+                uses[number] = use._replace(title=title, conditions=tuple(_conditions(place)))
 
     @property
     def docnames(self) -> list[str]:

@@ -41,8 +41,10 @@ def fill(document: nodes.document, env: BuildEnvironment) -> None:
         behind["prefix"] = _prefix(run, behind, taken)
         around = None if _is_html(run) else static_image.container(behind, run.builder.format)
         parts = _behind(run, behind)
-        if around is None or not parts:
+        if around is None or static_image.is_copy(around) or not parts:
             behind.parent.replace(behind, parts)
+            for table in [table for part in parts for table in part.findall(nodes.table) if around is not None]:
+                static_image.flatten(table, run.builder.format)
         else:
             behind.parent.remove(behind)
             outside.setdefault(around, []).extend((_heading(run, behind), *parts))
@@ -188,6 +190,7 @@ class Fill(SphinxPostTransform):
                 resolver(self.document, self.env)
             if domain.run.builder.format == "latex":
                 static_image.narrow(self.document)
+                static_image.keep_in_place(self.document)
 
 
 def _is_place(node: nodes.Element) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from docutils import nodes
+from sphinx import addnodes
 
 from sphinx_fxgraph.escape import unique_file_stem
 from sphinx_fxgraph.sphinxext.assets import write
@@ -26,11 +27,16 @@ if TYPE_CHECKING:
 
 
 _CELLS = (nodes.entry, nodes.footnote, nodes.citation)
-_BOXES = (*_CELLS, nodes.Admonition, nodes.sidebar, nodes.topic, nodes.legend)
+_NO_FLOATS = (addnodes.hlist, nodes.footnote, nodes.citation)
+"""Where LaTeX takes no floats; table cells and boxes are known to its writer."""
+_BOXES = (*_CELLS, addnodes.hlist, nodes.Admonition, nodes.sidebar, nodes.topic, nodes.legend)
 
 
 def container(node: nodes.Node, format: str) -> nodes.Element | None:  # noqa: A002 - as builders call it
     """Return the outermost element around a node that holds no tables, or None if tables can stand where the node is.
+
+    A part that stands in no page, such as a copy that ``needextract`` of sphinx-needs makes, counts as one, since it may
+    become part of a table.
 
     Args:
         node: a part of the document.
@@ -41,10 +47,17 @@ def container(node: nodes.Node, format: str) -> nodes.Element | None:  # noqa: A
     around: nodes.Element | None = node.parent
     while around is not None:
         becomes_cell = type(around).__name__ == "Need"  # sphinx-needs makes tables of them later
-        if isinstance(around, kinds) or becomes_cell or (isinstance(around, nodes.table) and found is not None):
+        in_table = isinstance(around, nodes.table) and found is not None
+        if isinstance(around, kinds) or becomes_cell or in_table or is_copy(around):
             found = around
         around = around.parent
     return found
+
+
+def is_copy(node: nodes.Element) -> bool:
+    """Return whether a node is the root of a part of a page that Sphinx has wrapped in a document of its own."""
+    around = node.parent
+    return isinstance(around, nodes.document) and not around.get("source") and not isinstance(node, nodes.section)
 
 
 def flatten(table: nodes.table, format: str) -> None:  # noqa: A002
@@ -121,6 +134,21 @@ def narrow(document: nodes.document) -> None:
         around = table.parent
         around.insert(around.index(table), _raw("\\begingroup\\footnotesize"))
         around.insert(around.index(table) + 1, _raw("\\endgroup"))
+
+
+_NO_FLOAT = "\\begingroup\\renewenvironment{figure}[1][]{\\begin{sphinxfigure-in-table}\\centering}{\\end{sphinxfigure-in-table}}"
+
+
+def keep_in_place(document: nodes.document) -> None:
+    """Let figures stand where they are in columns and footnotes, which hold no floats."""
+    for figure in list(document.findall(nodes.figure)):
+        if "fxgraph" in figure["classes"] and any(isinstance(around, _NO_FLOATS) for around in _around(figure)):
+            figure.parent.replace(figure, [_raw(_NO_FLOAT), figure, _raw("\\endgroup")])
+
+
+def _around(node: nodes.Node) -> Iterator[nodes.Node]:
+    while node := node.parent:
+        yield node
 
 
 _PAGE = 112
