@@ -168,8 +168,8 @@ class FxDomain(Domain):
     def process_doc(self, env: BuildEnvironment, docname: str, document: nodes.document) -> None:  # noqa: ARG002
         """Add to the uses of a page what is known when all of it has been read.
 
-        Some directives parse their content twice, as ``group-tab`` of sphinx-tabs does. A use whose figure is not on the
-        page is forgotten.
+        Some directives parse their content twice, as ``group-tab`` of sphinx-tabs does. A use whose figure is not on
+        the page is forgotten.
         """
         places = {place["figure"]: place for place in document.findall(fxgraph)}
         heading = next(document.findall(nodes.title), None)

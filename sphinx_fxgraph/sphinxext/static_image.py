@@ -35,8 +35,8 @@ _BOXES = (*_CELLS, addnodes.hlist, nodes.Admonition, nodes.sidebar, nodes.topic,
 def container(node: nodes.Node, format: str) -> nodes.Element | None:  # noqa: A002 - as builders call it
     """Return the outermost element around a node that holds no tables, or None if tables can stand where the node is.
 
-    A part that stands in no page, such as a copy that ``needextract`` of sphinx-needs makes, counts as one, since it may
-    become part of a table.
+    A part that stands in no page, such as a copy that ``needextract`` of sphinx-needs makes, counts as one, since it
+    may become part of a table.
 
     Args:
         node: a part of the document.
@@ -136,7 +136,8 @@ def narrow(document: nodes.document) -> None:
         around.insert(around.index(table) + 1, _raw("\\endgroup"))
 
 
-_NO_FLOAT = "\\begingroup\\renewenvironment{figure}[1][]{\\begin{sphinxfigure-in-table}\\centering}{\\end{sphinxfigure-in-table}}"
+_IN_PLACE = "\\begin{sphinxfigure-in-table}\\centering}{\\end{sphinxfigure-in-table}"
+_NO_FLOAT = f"\\begingroup\\renewenvironment{{figure}}[1][]{{{_IN_PLACE}}}"
 
 
 def keep_in_place(document: nodes.document) -> None:

@@ -222,9 +222,7 @@ def test_a_notebook_of_nbsphinx(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     pypandoc = pytest.importorskip("pypandoc")
     monkeypatch.setenv("PATH", str(Path(pypandoc.get_pandoc_path()).parent), prepend=":")
     project = Project(tmp_path)
-    project.configure(
-        "extensions = ['sphinx_fxgraph', 'nbsphinx']\nnbsphinx_execute = 'never'\ncopyright = '1'\n"
-    )
+    project.configure("extensions = ['sphinx_fxgraph', 'nbsphinx']\nnbsphinx_execute = 'never'\ncopyright = '1'\n")
     project.write("net.py", MODEL)
     cells = (("markdown", "# Notebook"), ("raw", GRAPH), ("code", "1 + 1"))
     project.write("index.rst", "Index\n=====\n\n.. toctree::\n\n   book\n")
