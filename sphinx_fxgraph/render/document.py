@@ -6,7 +6,7 @@ picture in a file of its own, with plain attributes, for readers that know no st
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 
 from sphinx_fxgraph.render import svg
@@ -26,6 +26,7 @@ def page_svg(
     shares: Shares | None = None,
     rows: bool | Container[str] = False,
     table: str = "",
+    links: Mapping[str, str] | None = None,
 ) -> str:
     """Return inline SVG for a page.
 
@@ -37,8 +38,10 @@ def page_svg(
         shares: numbers for tooltips and shades.
         rows: whether the page has a node table, to which the names of operators then lead; or which paths have a row.
         table: the address of the page that the node table stands in; empty if it is the same.
+        links: the addresses of the documentation of classes, to which the titles of frames then lead.
     """
-    return svg.page_svg([Builder(figure, shares, rows=rows, table=table).document(picture, title, description)])
+    builder = Builder(figure, shares, rows=rows, table=table, links=links or {})
+    return svg.page_svg([builder.document(picture, title, description)])
 
 
 def inside_svg(inside: Inside, *, figure: str, shares: Shares | None = None, rows: bool = False) -> dict[str, object]:

@@ -40,12 +40,13 @@ class Line:
         x: where it starts, ends or has its middle, by its classes.
         y: its baseline.
         parts: classes and text of each part; a part without classes looks like the line.
+        address: what the part ``fxg-kind`` leads to on a page; empty if it is no link.
     """
 
-    __slots__ = ("classes", "parts", "x", "y")
+    __slots__ = ("address", "classes", "parts", "x", "y")
 
-    def __init__(self, classes: str, x: float, y: float, *parts: tuple[str, str]) -> None:
-        self.classes, self.x, self.y, self.parts = classes, x, y, parts
+    def __init__(self, classes: str, x: float, y: float, *parts: tuple[str, str], address: str = "") -> None:
+        self.classes, self.x, self.y, self.parts, self.address = classes, x, y, parts, address
 
 
 class Text:

@@ -41,7 +41,7 @@ def node_data(
         record: the model.
         units: how numbers are written, and what counts as a MAC.
         columns: those of the node table; none if the page does not show it.
-        links: by the dotted path of a class the address of its documentation.
+        links: by the dotted path of a class or function the address of its documentation.
         locate: finds the source of a node.
         measures: those of `by_call`, if they are known already.
     """
@@ -78,6 +78,12 @@ class _Collector:
             "totals": [totals.parameters, totals.macs, totals.activation_bytes],
             "types": list(self.types),
             "links": {self.types[type_]: link for type_, link in links.items() if type_ in self.types},
+            "functions": {
+                f"{row.op} {row.target}": links[row.documented]
+                for group in rows
+                for row in group.rows
+                if not row.type and row.documented in links
+            },
             "sources": self.sources,
             "columns": list(columns),
             "groups": groups,

@@ -52,6 +52,13 @@ class Row:
     connected: tuple[tuple[str, str], ...]
     """Path and name of each operator that takes the result; of one in another body the path stands for the name."""
 
+    @property
+    def documented(self) -> str:
+        """The dotted path that the documentation of its class or function has; empty where there can be none."""
+        if self.op == "call_function":
+            return re.sub(r"^torch\._C\._(\w+)\.\1_", r"torch.\1.", self.target)  # as torch names what it binds
+        return f"torch.Tensor.{self.target}" if self.op == "call_method" else self.type
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -208,7 +215,7 @@ TEXTS: dict[str, Callable[[Row, Units], str]] = {
 
 
 Written = Callable[[str, str], str]
-"""Takes the dotted path of a class and its name, and gives HTML, such as a link to the class's documentation."""
+"""Takes the dotted path of a class or function and its name, and gives HTML, such as a link to its documentation."""
 
 
 def node_table(
@@ -228,7 +235,7 @@ def node_table(
         units: how numbers are written, and what counts as a MAC.
         prefix: what all ids start with.
         drawn: the id in the drawing that the row of a path leads to.
-        written: how a class is written.
+        written: how a class or function is written.
     """
     cells = _Cells(prefix, units, drawn, written)
     rows = []
@@ -273,6 +280,8 @@ class _Cells:
             return _link(self._drawn(row.path), row.name)
         if column == "op" and row.type:
             return f"{row.op} {self._written(row.type, row.kind)}"
+        if column == "target" and row.documented and not row.type:
+            return self._written(row.documented, row.target)
         if column == "connected to":
             return ", ".join(_link(anchor(self.rows, path), name) for path, name in row.connected)
         return xml(TEXTS[column](row, self._units))

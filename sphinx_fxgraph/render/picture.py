@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sphinx_fxgraph.escape import anchor
@@ -46,6 +46,7 @@ class Builder:
         rows: whether there is a node table that names of operators lead to; or which paths have a row.
         table: the address of the page that the node table stands in; empty if it is the same.
         part: whether the picture is the inside of a closed module, which the viewer puts into place: without ids.
+        links: the addresses of the documentation of classes, which the classes in the titles of frames lead to.
     """
 
     def __init__(
@@ -56,8 +57,10 @@ class Builder:
         rows: bool | Container[str] = False,
         table: str = "",
         part: bool = False,
+        links: Mapping[str, str] = {},
     ) -> None:
         self.figure, self.shares, self.rows, self.table, self.part = figure, shares, rows, table, part
+        self.links = links
         self._linked: set[str] = set()
         """The panels that a letter leads to already: the first one has an id."""
 
@@ -210,7 +213,8 @@ class Builder:
             ("fxg-count", labels.times(box)),
             ("fxg-span", labels.remark(box)),
         ]
-        content.append(Line("fxg-title", frame.title, 16.5, *(part for part in parts if part[1])))
+        address = self.links.get(node.type, "")
+        content.append(Line("fxg-title", frame.title, 16.5, *(part for part in parts if part[1]), address=address))
         if run:
             content.append(Line("fxg-title", frame.title, 28.5, ("fxg-span", labels.span(node, run))))
         return Element("g", classes, content, {"transform": move(frame.x, frame.y)}, hooks)

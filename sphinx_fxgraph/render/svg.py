@@ -58,6 +58,9 @@ def _write_page(element: Element | Line | Text, parts: list[str]) -> None:
             f'<tspan{_GAP if index else ""} class="{classes}">{_escaped(text)}</tspan>' if classes else _escaped(text)
             for index, (classes, text) in enumerate(element.parts)
         ]
+        if element.address:
+            start = f'<a href="{_escaped(element.address)}">'
+            spans = [f"{start}{span}</a>" if ' class="fxg-kind"' in span else span for span in spans]
         place = f'x="{number(element.x)}" y="{number(element.y)}"'
         parts.append(f'<text class="{element.classes}" {place}>{"".join(spans)}</text>')
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import posixpath
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
@@ -24,7 +24,14 @@ from sphinx_fxgraph.render.node_table import node_table
 from sphinx_fxgraph.sphinxext import sphinx_private
 from sphinx_fxgraph.sphinxext.assets import write
 from sphinx_fxgraph.sphinxext.domain import fx_domain
-from sphinx_fxgraph.sphinxext.nodes import fxgraph, fxgraph_facts, fxgraph_nodes, fxgraph_rows, fxgraph_tables
+from sphinx_fxgraph.sphinxext.nodes import (
+    fxgraph,
+    fxgraph_facts,
+    fxgraph_links,
+    fxgraph_nodes,
+    fxgraph_rows,
+    fxgraph_tables,
+)
 from sphinx_fxgraph.sphinxext.source_links import SourceLinks
 from sphinx_fxgraph.sphinxext.state import look_of
 from sphinx_fxgraph.sphinxext.static_image import print_svg
@@ -158,7 +165,9 @@ def depart_facts(writer: HTML5Translator, node: fxgraph_facts) -> None:  # noqa:
 
 
 def visit_tables(writer: HTML5Translator, node: fxgraph_tables) -> None:
-    """Write the elements around the tables."""
+    """Write the elements around the tables, if there are any."""
+    if all(isinstance(child, fxgraph_links) for child in node.children):
+        raise nodes.SkipNode
     for link in node.findall(nodes.reference):
         if "path" in link:
             link["refid"] = _nearest(node)(link["path"])
@@ -195,7 +204,7 @@ def visit_nodes(writer: HTML5Translator, node: fxgraph_nodes) -> None:
         fx_domain(writer.builder.env).run.config.units,
         prefix=tables["prefix"],
         drawn=_nearest(tables),
-        written=functools.partial(_linked, dict(zip(node["types"], node.children, strict=False))),
+        written=functools.partial(_linked, _links_of(tables)),
     )
     if page := tables.get("page"):
         title = f"{tables['title']}: {tables['figure']}"
@@ -212,9 +221,21 @@ def _nearest(tables: fxgraph_tables) -> Callable[[str], str]:
     )
 
 
-def _linked(found: dict[str, nodes.Node], path: str, name: str) -> str:
-    """The name of a class with a link to its API docs, if they were found."""
-    link = found[path]
+def _links_of(tables: fxgraph_tables | None) -> dict[str, nodes.Node]:
+    """Return what stands for the documentation of classes and functions of a graph, by dotted path."""
+    for links in tables.findall(fxgraph_links) if tables else ():
+        return dict(zip(links["names"], links.children, strict=False))
+    return {}
+
+
+def visit_links(writer: HTML5Translator, node: fxgraph_links) -> None:  # noqa: ARG001 - a visitor
+    """Nothing: the tables and the drawing have the links."""
+    raise nodes.SkipNode
+
+
+def _linked(found: Mapping[str, nodes.Node], path: str, name: str) -> str:
+    """Return the name of a class or function with a link to its API docs, if they were found."""
+    link = found.get(path)
     if not isinstance(link, nodes.reference):
         return xml(name)
     kind = "internal" if link.get("internal") else "external"
@@ -253,7 +274,8 @@ def visit_fxgraph(writer: HTML5Translator, node: fxgraph) -> None:
     page = PageData(builder, writer.document, node["prefix"])
     inline = page.put("insides", _inside_data(insides, node, shares, rows is True), data)
     tables = next((each for each in writer.document.findall(fxgraph_tables) if each["figure"] == node["figure"]), None)
-    columns, links = _table_of(tables)
+    columns = next((table["columns"] for table in tables.findall(fxgraph_nodes)), ()) if tables else ()
+    links = {name: place for name, link in _links_of(tables).items() if (place := address(link))}
     locate = SourceLinks(job.record, run.config.source_url)
     record = named(job.record, job.look.dims)
     measures = shares.measures if record is job.record else None
@@ -270,6 +292,7 @@ def visit_fxgraph(writer: HTML5Translator, node: fxgraph) -> None:
         shares=shares,
         rows=rows,
         table=tables.get("page", "") if tables else "",
+        links=links,
     )
     if tables:
         tables["drawn"] = ids(drawing)
@@ -295,11 +318,3 @@ def _inside_data(
         name: document.inside_svg(inside, figure=node["prefix"], shares=shares.inside(name), rows=rows)
         for name, inside in insides.items()
     }
-
-
-def _table_of(tables: fxgraph_tables | None) -> tuple[Sequence[str], dict[str, str]]:
-    """Return the columns of a graph's node table, and the addresses of the documentation of its classes."""
-    for table in tables.findall(fxgraph_nodes) if tables else ():
-        found = {type_: address(link) for type_, link in zip(table["types"], table.children, strict=False)}
-        return table["columns"], {type_: link for type_, link in found.items() if link}
-    return (), {}

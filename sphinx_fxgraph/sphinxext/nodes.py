@@ -55,8 +55,14 @@ class fxgraph_rows(nodes.General, nodes.Element):  # noqa: N801
 class fxgraph_nodes(nodes.General, nodes.Element):  # noqa: N801
     """The node table in HTML, made when a page is written and never kept.
 
-    Inside are links to the classes of ``types``, in their order, and the words for the search.
-    Attributes: ``types`` (dotted paths), ``groups`` (rows of each body), ``columns`` (names).
+    Attributes: ``groups`` (rows of each body), ``columns`` (names).
+    """
+
+
+class fxgraph_links(nodes.Invisible, nodes.Element):  # noqa: N801
+    """Links from a graph to the documentation of its classes and functions, and the words for the search.
+
+    Attributes: ``names`` (dotted paths, in the order of the links).
     """
 
 
@@ -79,6 +85,7 @@ _WRITERS: dict[type[nodes.Element], tuple[str, str]] = {
     fxgraph_tables: ("html.visit_tables", "html.depart_tables"),
     fxgraph_rows: ("html.visit_rows", "html.depart_rows"),
     fxgraph_nodes: ("html.visit_nodes", ""),
+    fxgraph_links: ("html.visit_links", ""),
 }
 
 

@@ -151,6 +151,8 @@ def _behind(run: Run, behind: fxgraph_tables) -> list[nodes.Node]:
         told += tables.plain_changes(compared.difference)
     elif columns:
         told += tables.plain_tables(record, columns, run.config.units)
+    if _is_html(run) and not compared and (links := tables.links(record)):
+        behind += links
     return [*told, behind] if behind.children else told
 
 

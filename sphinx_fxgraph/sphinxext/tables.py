@@ -18,7 +18,7 @@ from sphinx_fxgraph.record.model import Record
 from sphinx_fxgraph.render import summary
 from sphinx_fxgraph.sphinxext import messages, sphinx_private, static_image
 from sphinx_fxgraph.sphinxext.domain import FxDomain, ModelUse, fx_domain
-from sphinx_fxgraph.sphinxext.nodes import fxgraph_nodes
+from sphinx_fxgraph.sphinxext.nodes import fxgraph_links, fxgraph_nodes
 from sphinx_fxgraph.sphinxext.table import NUMBERS, Entry
 from sphinx_fxgraph.units import Units
 from sphinx_fxgraph.words import _, mark
@@ -37,22 +37,33 @@ _WIDEST = 32
 
 
 def html_table(record: Record, columns: Sequence[str]) -> fxgraph_nodes | None:
-    """One table; none where there is no graph.
+    """Return the node table; None where there is no graph.
 
-    Its nodes are only what others have to see: the classes, whose API docs are looked for, and for the search the
-    names of layers, once. The cells themselves would be most of a site's nodes.
+    Its cells are written as text, since they would be most of a site's nodes.
+    """
+    from sphinx_fxgraph.render.node_table import node_rows
+
+    groups = node_rows(record)
+    return fxgraph_nodes("", groups=groups, columns=columns) if groups else None
+
+
+def links(record: Record) -> fxgraph_links | None:
+    """Return what Sphinx has to see of a graph; None where there is none.
+
+    That is the classes and functions, whose documentation is looked for, and for the search the names of layers, once.
     """
     from sphinx_fxgraph.render.node_table import node_rows
 
     groups = node_rows(record)
     if not groups:
         return None
-    types = dict.fromkeys(
-        type_ for group in groups for type_ in (group.type, *(row.type for row in group.rows)) if type_
-    )
-    names = dict.fromkeys(text for group in groups for row in group.rows for text in (row.name, row.kind, row.target))
-    words = nodes.inline("", " ".join(filter(None, names)))
-    return fxgraph_nodes("", *map(_class, types), words, types=list(types), groups=groups, columns=columns)
+    rows = [row for group in groups for row in group.rows]
+    classes = dict.fromkeys(filter(None, (body.type for body in record.bodies.values())))
+    names = classes | dict.fromkeys(filter(None, (row.documented for row in rows)))
+    kinds = {row.documented: row.op for row in rows}
+    found = (_link(name, _ROLES.get(kinds.get(name, ""), "class")) for name in names)
+    words = dict.fromkeys(text for row in rows for text in (row.name, row.kind, row.target))
+    return fxgraph_links("", *found, nodes.inline("", " ".join(filter(None, words))), names=list(names))
 
 
 def plain_tables(record: Record, columns: Sequence[str], units: Units) -> Iterator[nodes.Element]:
@@ -97,15 +108,23 @@ def grouped(columns: Sequence[str], body: nodes.tbody, widths: Sequence[int] = (
 def _heading(group: Rows) -> list[nodes.Node]:
     """``layer1.0 BasicBlock ×2``, the class as a link."""
     before, kind, after = group.parts
-    return [nodes.Text(before), *([_class(group.type)] if kind else []), nodes.Text(after)]
+    return [nodes.Text(before), *([_link(group.type, "class")] if kind else []), nodes.Text(after)]
 
 
-def _class(path: str) -> addnodes.pending_xref:
-    """A link to the API docs of a class, where there is one; where there is none, `fill.silent` keeps it so."""
+_ROLES = {"call_function": "func", "call_method": "meth"}
+
+
+def _link(path: str, role: str) -> addnodes.pending_xref:
+    """Return a link to the API docs of a class or function; where there are none, `resolve.silent` keeps it plain.
+
+    Args:
+        path: the dotted path.
+        role: of the ``py`` domain.
+    """
     public = re.sub(r"^torch\.nn\.modules\.\w+\.", "torch.nn.", path)  # the name that torch documents
     shown = nodes.inline("", path.rpartition(".")[2])
     return addnodes.pending_xref(
-        "", shown, refdomain="py", reftype="class", reftarget=public, refexplicit=True, fxgraph=True
+        "", shown, refdomain="py", reftype=role, reftarget=public, refexplicit=True, fxgraph=True
     )
 
 

@@ -19,6 +19,7 @@ import { grouped, percent, si } from "./format.js";
  * @property {[number, number | null, number | null]} totals parameters, MACs, bytes of results
  * @property {string[]} types
  * @property {Record<string, string>} links of types, by their number
+ * @property {Record<string, string>} [functions] the same by opcode and target
  * @property {Record<string, string>} sources addresses of functions and lines
  * @property {string[]} columns of the node table; none if it is not shown
  * @property {{t: number, p: string[], r: Row[]}[]} groups the rows of each body, and where it is called
@@ -40,9 +41,9 @@ export class Entry {
       /** @type {Row} */ (
         module ? [from[0], "", "", "", from[1], "", "", "", from[5], from[6], from[2], "", from[3], from[4], "", [], from[7]] : from
       );
-    /** The dotted path of the class, and the address of its documentation. */
+    /** The dotted path of the class, and the address of the documentation of class or function. */
     this.type = data.types[type] || "";
-    this.link = data.links[type] || "";
+    this.link = data.links[type] || data.functions?.[`${op} ${target}`] || "";
     this.kind = module ? this.type.split(".").pop() || "" : kind;
     this.around = around;
     this.config = config;

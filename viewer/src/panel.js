@@ -53,7 +53,7 @@ export class Panel {
     };
     add("path", element("code", {}, path));
     add("class", entry.type && linked(entry.type, entry.link));
-    add("calls", /function|method/.test(entry.op) && element("code", {}, entry.target));
+    add("calls", /function|method/.test(entry.op) && linked(entry.target, entry.link));
     add("settings", entry.config && element("code", {}, entry.config));
     add("arguments", entry.given && element("code", {}, entry.given));
     add("inputs", ...entry.inputs.map((each) => this.tensor(each, entry)));
