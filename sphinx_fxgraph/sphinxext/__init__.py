@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import sphinx_fxgraph
 from sphinx_fxgraph.sphinxext import (
+    api_links,
     assets,
     autodoc,
     builders,
@@ -30,6 +31,7 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     """Register everything, in the order in which a build needs it."""
     config.setup(app)
     domain.setup(app)
+    api_links.setup(app)
     graph.setup(app)
     diff.setup(app)
     autodoc.setup(app)

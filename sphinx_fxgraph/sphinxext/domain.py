@@ -6,6 +6,7 @@ The data is part of the environment, so it is right in parallel and incremental 
 from __future__ import annotations
 
 import fnmatch
+import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
@@ -16,7 +17,7 @@ from sphinx.roles import XRefRole
 from sphinx.util.nodes import make_refnode
 
 from sphinx_fxgraph.escape import anchor
-from sphinx_fxgraph.sphinxext.nodes import fxgraph
+from sphinx_fxgraph.sphinxext.nodes import described_names, fxgraph
 from sphinx_fxgraph.sphinxext.state import Run
 from sphinx_fxgraph.units import Units
 
@@ -60,6 +61,11 @@ class ModelUse(NamedTuple):
         """The id of the spec."""
         return self.spec.id
 
+    @property
+    def shown_name(self) -> str:
+        """What the graph is called in lists: its title, its name, or the model."""
+        return self.title or self.name or self.spec.label
+
 
 class DiffUse(NamedTuple):
     """A place that shows a difference. Plain data: it is pickled with the environment."""
@@ -76,7 +82,7 @@ class FxDomain(Domain):
 
     name = "fx"
     label = "fxgraph"
-    data_version = 9
+    data_version = 10
     initial_data: ClassVar[dict[str, dict[str, Any]]] = {
         "uses": {},
         "mentions": {},
@@ -84,6 +90,7 @@ class FxDomain(Domain):
         "reports": {},
         "zoos": {},
         "differences": {},
+        "documented": {},
     }
     object_types: ClassVar[dict[str, ObjType]] = {
         "model": ObjType("model", "model"),
@@ -122,6 +129,11 @@ class FxDomain(Domain):
     def zoos(self) -> dict[str, dict[str, str]]:
         """The pages with the index of a zoo: docname -> zoo -> digest of its list of pages."""
         return cast("dict[str, dict[str, str]]", self.data["zoos"])
+
+    @property
+    def documented(self) -> dict[str, list[str]]:
+        """The dotted names of classes and functions that a page describes, by docname."""
+        return cast("dict[str, list[str]]", self.data["documented"])
 
     def note_use(self, docname: str, use: ModelUse) -> None:
         """Remember that a page shows a model."""
@@ -171,6 +183,11 @@ class FxDomain(Domain):
         Some directives parse their content twice, as ``group-tab`` of sphinx-tabs does. A use whose figure is not on
         the page is forgotten.
         """
+        described = list(
+            dict.fromkeys(name for node in document.findall(addnodes.desc) for name in described_names(node))
+        )
+        if described:
+            self.documented[docname] = described
         places = {place["figure"]: place for place in document.findall(fxgraph)}
         heading = next(document.findall(nodes.title), None)
         page_title = heading.astext() if heading is not None and len(places) == 1 else ""
@@ -182,10 +199,27 @@ class FxDomain(Domain):
                 title = page_title if caption is None else caption.astext()
                 uses[number] = use._replace(title=title, conditions=tuple(_conditions(place)))
 
+    def graphs(self) -> Iterator[tuple[str, ModelUse]]:
+        """Yield the graphs that the builder shows, each after its docname."""
+        for docname in sorted(self.uses):
+            for use in self.uses[docname]:
+                if use.figure and use.look is not None and self.is_shown(use):
+                    yield docname, use
+
+    def graphs_of(self) -> dict[str, list[tuple[str, ModelUse]]]:
+        """Return the graphs by the dotted name of the class or function that makes the model."""
+        found: dict[str, list[tuple[str, ModelUse]]] = {}
+        for docname, use in self.graphs():
+            if name := maker(use.spec.target):
+                found.setdefault(name, []).append((docname, use))
+        return found
+
     @property
     def docnames(self) -> list[str]:
         """The pages that depend on a model."""
-        return sorted(self.uses.keys() | self.mentions.keys() | self.reports.keys())
+        made = {name for name in map(maker, (use.spec.target for use in self.all_uses())) if name}
+        describing = {docname for docname, names in self.documented.items() if not made.isdisjoint(names)}
+        return sorted(self.uses.keys() | self.mentions.keys() | self.reports.keys() | describing)
 
     def all_uses(self) -> Iterator[ModelUse]:
         """Yield all uses, page by page in alphabetical order."""
@@ -218,6 +252,12 @@ def _conditions(node: nodes.Node) -> Iterator[tuple[str, str]]:
     while node := node.parent:
         if isinstance(node, addnodes.only) or type(node).__name__ == "ifconfig":  # of sphinx.ext.ifconfig
             yield type(node).__name__, node["expr"]
+
+
+def maker(target: str) -> str:
+    """Return the dotted name of the class or function that a target calls."""
+    found = re.match(r"[\w.:]+", target)
+    return found[0].replace(":", ".") if found else ""
 
 
 def fx_domain(env: BuildEnvironment) -> FxDomain:

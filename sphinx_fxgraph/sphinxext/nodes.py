@@ -66,6 +66,17 @@ class fxgraph_links(nodes.Invisible, nodes.Element):  # noqa: N801
     """
 
 
+def described_names(part: nodes.Element) -> list[str]:
+    """Return the dotted names of the classes and functions of Python that a part of a page describes."""
+    names: dict[str, None] = {}
+    for described in part.findall(addnodes.desc):
+        if described.get("domain") == "py" and described["objtype"] in ("class", "function"):
+            for signature in described.children:
+                if isinstance(signature, addnodes.desc_signature):
+                    names[".".join(filter(None, (signature.get("module"), signature.get("fullname"))))] = None
+    return list(names)
+
+
 def lazy(name: str) -> Callable[..., Any]:
     """Return a function that imports and calls ``module.function`` of this package when it is first called.
 

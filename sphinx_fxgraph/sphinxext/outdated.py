@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from sphinx_fxgraph.sphinxext.state import Run
 
 
+Made = Mapping[str, list[tuple[str, ModelUse]]]
+"""Docnames and graphs by the dotted name of a class or function."""
+
 _INCOMPLETE = "-"
 """Ends the digest of a page that shows what is not in the store, and is therefore made again in every build."""
 
@@ -31,11 +34,11 @@ _INCOMPLETE = "-"
 def up_to_date(domain: FxDomain) -> frozenset[str]:
     """The specs that only pages show which would say the same again, by the files that they were written from."""
     run = domain.run
-    before, seals = _read(run), {key: run.seal(key) for key in run.specs}
+    before, seals, made = _read(run), {key: run.seal(key) for key in run.specs}, domain.graphs_of()
     shown: set[str] = set()
     others: set[str] = set()
     for docname in domain.uses:
-        same = docname not in domain.differences and before.get(docname) == _digest(domain, docname, seals)
+        same = docname not in domain.differences and before.get(docname) == _digest(domain, docname, seals, made)
         (shown if same else others).update(use.spec_id for use in domain.uses[docname])
     return frozenset(shown - others)
 
@@ -43,12 +46,12 @@ def up_to_date(domain: FxDomain) -> frozenset[str]:
 def changed(domain: FxDomain) -> list[str]:
     """The pages to write, because what they show is not what they were last made from."""
     run = domain.run
-    seals = {key: run.seal(key) for key in run.specs if run.shows}
+    seals, made = {key: run.seal(key) for key in run.specs if run.shows}, domain.graphs_of()
     for docname in domain.docnames:
         is_incomplete = run.shows and any(
             run.is_incomplete(use.spec_id, use.look) for use in domain.uses.get(docname, ())
         )
-        run.digests[docname] = _digest(domain, docname, seals) + _INCOMPLETE * is_incomplete
+        run.digests[docname] = _digest(domain, docname, seals, made) + _INCOMPLETE * is_incomplete
     before, lost = _read(run), _lost_files(run)
     return [
         docname
@@ -94,13 +97,14 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
         temporary.replace(run.notes)
 
 
-def _digest(domain: FxDomain, docname: str, seals: Mapping[str, str]) -> str:
+def _digest(domain: FxDomain, docname: str, seals: Mapping[str, str], made: Made) -> str:
     """Return a digest of what a page shows.
 
     Args:
         domain: what it shows, and tells of.
         docname: the page.
         seals: of what is in the store, by spec id.
+        made: the graphs by the class or function that makes the model.
     """
     run = domain.run
     config = run.config
@@ -116,6 +120,8 @@ def _digest(domain: FxDomain, docname: str, seals: Mapping[str, str]) -> str:
     for pattern in sorted(set(domain.mentions.get(docname, ()))):
         found = domain.named(pattern).items()
         parts.append([pattern, *([name, page, use.figure, seals.get(use.spec_id, "")] for name, (page, use) in found)])
+    if described := domain.documented.get(docname):
+        parts += [[name, page, use.figure, use.title] for name in described for page, use in made.get(name, ())]
     if docname in domain.reports:
         for page in sorted(domain.uses):
             parts += [[page, use.name, use.figure, use.expect, seals.get(use.spec_id, "")] for use in domain.uses[page]]

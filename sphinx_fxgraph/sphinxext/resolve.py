@@ -11,7 +11,7 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 
 from sphinx_fxgraph.escape import anchor
 from sphinx_fxgraph.options import COLUMNS
-from sphinx_fxgraph.sphinxext import messages, sphinx_private, static_image
+from sphinx_fxgraph.sphinxext import api_links, messages, sphinx_private, static_image
 from sphinx_fxgraph.sphinxext.domain import fx_domain
 from sphinx_fxgraph.sphinxext.nodes import fxgraph, fxgraph_facts, fxgraph_rows, fxgraph_tables
 from sphinx_fxgraph.sphinxext.state import Run, look_of
@@ -99,6 +99,8 @@ def _fill_figure(env: BuildEnvironment, place: fxgraph) -> None:
         described = nodes.paragraph(text, text, classes=["fxg-description"])
         figure.parent.insert(figure.parent.index(figure), described)
     facts = kind_of_line("", told, classes=["fxg-facts"])
+    if _is_html(run) and (link := api_links.documented(figure, place["target"], env)):
+        facts += [nodes.Text(" · " if told else ""), nodes.Text("API "), link]
     if drawn and _is_html(run) and sphinx_private.has_downloads(run.builder):
         dot = run.dot_name(place["spec"])
         for kind in ("dot", "json"):
@@ -184,6 +186,7 @@ class Fill(SphinxPostTransform):
             domain.run.written[docname] = domain.run.digests[docname]
         if domain.run.builder.name == "gettext":  # takes the author's texts from the doctree, and writes no page
             return
+        api_links.add(self.document, self.env)
         # Some builders put all pages into one: what is in it counts, not which it is.
         if any(_is_place(node) for node in self.document.findall(nodes.Element)):
             from sphinx_fxgraph.sphinxext import tables, zoo

@@ -135,3 +135,76 @@ def test_a_torch_that_autodoc_mocks_is_absent(project: Project) -> None:
     stale = project.build("html")
     assert "shown as it was captured before: models.py changed" in stale.warnings
     assert "capturing" not in stale.output
+
+
+LINKED = """\
+Pages
+=====
+
+.. fxgraph:: models.Net
+   :inputs: 1, 4
+   :caption: The net
+
+.. fxgraph:: models:net_large()
+   :inputs: 1, 4
+   :table: none
+
+.. fxgraph:: torch.nn.Sequential(models.Net(4), models.Net(5))
+   :inputs: 1, 4
+   :depth: 2
+
+.. toctree::
+
+   api
+"""
+API = (
+    ".. autoclass:: models.Net\n",
+    ".. autofunction:: models.net_large\n",
+    ".. autoclass:: models.Shown\n",
+)
+TORCH = """\
+Torch
+=====
+
+.. py:class:: torch.Tensor
+.. py:class:: torch.nn.Linear
+.. py:function:: torch.nn.functional.softmax
+.. py:method:: torch.Tensor.relu
+"""
+
+
+def test_models_and_their_descriptions_are_linked(project: Project, tmp_path_factory: pytest.TempPathFactory) -> None:
+    torch = type(project)(tmp_path_factory.mktemp("torch"))
+    torch.write("index.rst", TORCH)
+    inventory = torch.build("html").folder / "objects.inv"
+    project.configure(
+        "extensions += ['sphinx.ext.autodoc', 'sphinx.ext.intersphinx']\n"
+        f"intersphinx_mapping = {{'torch': ('https://torch.example/', {str(inventory)!r})}}\n"
+    )
+    project.write("models.py", MODELS)
+    project.write("api.rst", "API\n===\n\n" + "".join(API))
+    project.write("index.rst", LINKED)
+    build = project.build("html", "-nW", "--keep-going")
+    assert (build.warnings, build.status) == ("", 0)
+    api = BeautifulSoup(build.page("api.html"), "lxml")
+    lines = {line.get_text(): [link["href"] for link in line.select("a")] for line in api.select("p.fxg-graphs")}
+    assert lines == {
+        "Graphs: The net": ["index.html#fx-index-Net"],
+        "Graphs: net_large": ["index.html#fx-index-net_large"],
+    }
+    page = BeautifulSoup(build.page("index.html"), "lxml")
+    described = [link["href"] for line in page.select(".fxg-facts") for link in line.select("a.internal")]
+    assert [link for link in described if "api" in link] == ["api.html#models.Net", "api.html#models.net_large"]
+    external = {link.get_text(): link["href"] for link in page.select("table.fxg-nodes a.external")}
+    assert external == {
+        "Linear": "https://torch.example/index.html#torch.nn.Linear",
+        "relu": "https://torch.example/index.html#torch.Tensor.relu",
+    }
+    data = "".join(path.read_text(encoding="utf-8") for path in build.folder.glob("_static/fxgraph/*.nodes.js"))
+    frames = {link.get_text(): link["href"] for link in page.select("svg .fxg-title > a")}
+    assert frames == {"Net": "api.html#models.Net"}
+    assert data.count('"call_method relu":"https://torch.example/index.html#torch.Tensor.relu"') == 3
+    project.write("index.rst", LINKED.replace("The net", "Another name"))
+    again = project.build("html", "-nW")
+    assert "Graphs: Another name" in BeautifulSoup(again.page("api.html"), "lxml").get_text()
+    assert "targets for 0 source files" in project.build("html").output

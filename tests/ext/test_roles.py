@@ -85,11 +85,23 @@ def test_other_projects_can_refer_to_graphs_and_nodes(built: Build, project: Pro
         "extensions = ['sphinx_fxgraph', 'sphinx.ext.intersphinx']\n"
         f"intersphinx_mapping = {{'net': ('https://net.example/', {str(built.folder / 'objects.inv')!r})}}\n",
     )
-    project.write("index.rst", "Index\n=====\n\n:fx:model:`my net` :fx:node:`my net:body.0`\n")
+    external = ":external:fx:node:`my net:body.0` :external+net:fx:model:`my net`"
+    project.write("index.rst", f"Index\n=====\n\n:fx:model:`my net` :fx:node:`my net:body.0` {external}\n")
     other = project.build("html", "-nW")
     assert (other.status, other.warnings) == (0, "")
     links = [link["href"] for link in paragraph(other.page()).select("a")]
-    assert links == ["https://net.example/model.html#my-net", "https://net.example/model.html#my-net-body.0"]
+    model, node = "https://net.example/model.html#my-net", "https://net.example/model.html#my-net-body.0"
+    assert links == [model, node, node, model]
+
+
+def test_the_index_of_models_leads_to_all_graphs(built: Build) -> None:
+    index = BeautifulSoup(built.page("fx-models.html"), "lxml")
+    heading, table = index.h1, index.select_one("table.indextable")
+    assert heading
+    assert table
+    assert heading.get_text() == "Model index"
+    assert [(link.get_text(), link["href"]) for link in table.select("a")] == [("Model", "model.html#my-net")]
+    assert "(net.Net)" in table.get_text()
 
 
 def test_a_changed_model_changes_every_page_that_tells_of_it_and_no_other(project: Project) -> None:
