@@ -63,7 +63,7 @@ class ModelUse(NamedTuple):
 
     @property
     def shown_name(self) -> str:
-        """What the graph is called in lists: its title, its name, or the model."""
+        """The name of the graph in lists: its title, its name, or the model."""
         return self.title or self.name or self.spec.label
 
 
