@@ -2,14 +2,16 @@
 
     python benchmarks/sites/run.py [--folder DIR] [--only NAME] [--csv FILE]
 
-The requirements are in ``requirements.txt`` beside this file. For each site it prints: graphs; warnings of ours, of all
-builders; the pages that a second build rewrites; seconds of the first build, of a build from the cache, and of the same
-site without us; and how many models have the number of parameters that plain PyTorch counts.
+The requirements are in ``requirements.txt`` beside this file. For each site it prints: graphs; warnings of ours, of
+all builders; the pages that a second build rewrites; what is captured again when unrelated packages have new releases,
+and when one model is edited, and the pages written then; seconds of the first build, of a build from the cache,
+and of the same site without us; how many models have the number of parameters that plain PyTorch counts.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import csv
 import json
 import os
@@ -20,6 +22,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from sites import SITES, Site
 
@@ -28,6 +31,7 @@ PER_PAGE = 4
 
 CONF = """
 import os, sys
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 if os.environ.get("WITHOUT_TORCH"):
     sys.modules["torch"] = None
 project, version, copyright, language = {name!r}, "1", "nobody", "en"
@@ -39,13 +43,28 @@ suppress_warnings = ["epub.unknown_project_files"]
 """
 
 
+OWN = """
+import torch
+
+class Own(torch.nn.Sequential):
+    def __init__(self):
+        super().__init__(torch.nn.Linear(4, {width}), torch.nn.ReLU())
+"""
+
+
+def shown(site: Site) -> list[tuple[str, str]]:
+    """Return target and inputs of what a site shows: the models of the zoo, and one of our own that can be edited."""
+    return [*site.models, ("own.Own", "1, 4")]
+
+
 def write(site: Site, docs: Path, *, graphs: bool) -> None:
     """Write the sources of a site, with graphs or with the same text alone."""
     docs.mkdir(parents=True, exist_ok=True)
     ours = ["sphinx_fxgraph"] if graphs else []
     conf = CONF.format(name=site.name, extensions=[*site.extensions, *ours], theme=site.theme)
     (docs / "conf.py").write_text(conf + ("fxgraph_cache_dir = '../cache'\n" if graphs else ""))
-    numbers = range(0, len(site.models), PER_PAGE)
+    (docs / "own.py").write_text(OWN.format(width=4))
+    numbers = range(0, len(shown(site)), PER_PAGE)
     pages = [f"models{number}" for number in numbers]
     (docs / "index.rst").write_text(
         f"{site.name}\n{'=' * 20}\n\nOur own text.\n\n.. toctree::\n\n" + "".join(f"   {page}\n" for page in pages)
@@ -58,7 +77,7 @@ def write(site: Site, docs: Path, *, graphs: bool) -> None:
 def _page(site: Site, first: int, *, graphs: bool) -> Iterator[str]:
     title = f"Models from {first}"
     yield f"# {title}\n" if site.markdown else f"{title}\n{'=' * len(title)}\n"
-    for number, (target, inputs) in enumerate(site.models[first : first + PER_PAGE], first):
+    for number, (target, inputs) in enumerate(shown(site)[first : first + PER_PAGE], first):
         yield f"Model {number} of this layout is described here, as a site does.\n"
         if not graphs:
             continue
@@ -91,10 +110,12 @@ def measure(site: Site, folder: Path) -> dict[str, object]:
     write(site, docs, graphs=True)
     write(site, plain, graphs=False)
     first, warnings = build(docs, "html")
-    pages = docs.parent / "build" / "html"
-    before = {path: path.stat().st_mtime_ns for path in pages.rglob("*.html")}
-    warnings += build(docs, "html")[1]
-    rewritten = [path for path, stamp in before.items() if path.stat().st_mtime_ns != stamp and "model" in path.name]
+    again = rebuilt(docs)
+    with newer_release(docs.parent):
+        released = rebuilt(docs)
+    (docs / "own.py").write_text(OWN.format(width=8))
+    edited = rebuilt(docs)
+    warnings += again.warnings + released.warnings + edited.warnings
     shutil.rmtree(docs.parent / "build")
     cached, told = build(docs, "html", "-D", "fxgraph_mode=cached", torch=False)
     for builder in BUILDERS[1:]:
@@ -103,9 +124,12 @@ def measure(site: Site, folder: Path) -> dict[str, object]:
     right = equal(docs.parent / "cache")
     return {
         "site": site.name,
-        "graphs": len(site.models),
+        "graphs": len(shown(site)),
         "warnings": len(warnings) + len(told),
-        "rewritten": len(rewritten),
+        "rewritten": len(again.pages),
+        "captured after a release": len(again.records) + len(released.records),
+        "captured after an edit": " ".join(edited.records),
+        "pages after an edit": len(edited.pages),
         "first (s)": round(first, 1),
         "cached (s)": round(cached, 1),
         "without us (s)": round(without, 1),
@@ -113,29 +137,73 @@ def measure(site: Site, folder: Path) -> dict[str, object]:
     }
 
 
+class Rebuilt(NamedTuple):
+    """What another build of the HTML has changed."""
+
+    pages: list[str]
+    records: list[str]
+    warnings: list[str]
+
+
+def rebuilt(docs: Path) -> Rebuilt:
+    """Build the HTML once more, and return what was written."""
+    pages = (docs.parent / "build" / "html").rglob("model*.html")
+    records = [path for path in (docs.parent / "cache").glob("*.json") if not path.name.endswith(".layout.json")]
+    before = {path: path.stat().st_mtime_ns for path in (*pages, *records)}
+    _, warnings = build(docs, "html")
+    changed = [path for path, stamp in before.items() if path.stat().st_mtime_ns != stamp]
+    return Rebuilt(
+        [path.name for path in changed if path.suffix == ".html"],
+        [path.name.partition("-")[0] for path in changed if path.suffix == ".json"],
+        warnings,
+    )
+
+
+@contextlib.contextmanager
+def newer_release(folder: Path) -> Iterator[None]:
+    """Let packages that make no graph have another release for a while, by metadata that come first on the path."""
+    site = folder / "newer"
+    for name in ("typing-extensions", "jinja2", "networkx", "sympy", "filelock"):
+        info = site / f"{name.replace('-', '_')}-999.0.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 999.0\n")
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(site), before]))
+    yield
+    os.environ["PYTHONPATH"] = before or ""
+
+
 def equal(cache: Path) -> int:
     """Return how many records have the number of parameters that plain PyTorch counts."""
-    records = [json.loads(path.read_text()) for path in cache.glob("*.json") if not path.name.endswith("layout.json")]
-    found = {record["spec"]["target"]: record["totals"]["parameters"] for record in records}
-    code = "import json, sys\nprint(json.dumps([eval_model(t) for t in json.load(sys.stdin)]))"
-    script = (
-        "import importlib, torch\n"
-        "def eval_model(target):\n"
-        "    names = {}\n"
-        "    for name in ('monai.networks.nets', 'kornia.feature', 'neuralop.models', "
-        "'snntorch', 'torch_geometric.nn'):\n"
-        "        if target.startswith(name.split('.')[0]) or name.split('.')[0] + '.' in target:\n"
-        "            importlib.import_module(name)\n"
-        "            names[name.split('.')[0]] = importlib.import_module(name.split('.')[0])\n"
-        "    model = eval(target, {'torch': torch, **names})\n"
-        "    return sum(p.numel() for p in model.parameters())\n" + code
-    )
-    targets = list(found)
+    paths = [path for path in cache.glob("*.json") if not path.name.endswith(".layout.json")]
+    records = [json.loads(path.read_text()) for path in paths]
+    records = [record for record in records if record["spec"]["target"] != "own.Own"]
+    targets = [record["spec"]["target"] for record in records]
     run = subprocess.run(
-        [sys.executable, "-c", script], input=json.dumps(targets), capture_output=True, text=True, check=True
+        [sys.executable, "-c", PLAIN], input=json.dumps(targets), capture_output=True, text=True, check=True
     )
     counts = json.loads(run.stdout.splitlines()[-1])
-    return sum(found[target] == count for target, count in zip(targets, counts, strict=True))
+    return sum(record["totals"]["parameters"] == count for record, count in zip(records, counts, strict=True))
+
+
+PLAIN = """
+import importlib, json, sys
+import torch
+
+def parameters(target):
+    names = {"torch": torch}
+    for name in ("monai.networks.nets", "kornia.feature", "kornia.filters.dexined", "kornia.losses", "neuralop.models",
+                 "neuralop.layers.spectral_convolution", "neuralop.layers.channel_mlp", "snntorch",
+                 "torch_geometric.nn"):
+        package = name.partition(".")[0]
+        if f"{package}." in target:
+            importlib.import_module(name)
+            names[package] = sys.modules[package]
+    model = eval(target, names)
+    return sum(p.numel() for p in model.parameters() if not isinstance(p, torch.nn.UninitializedParameter))
+
+print(json.dumps([parameters(target) for target in json.load(sys.stdin)]))
+"""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

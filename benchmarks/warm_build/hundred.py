@@ -83,11 +83,12 @@ def write(folder: Path, *, graphs: bool, table: str = "") -> Path:
 
 def _graph(number: int, table: str) -> str:
     option = f"   :table: {table}\n" if table else ""
-    return f".. fxgraph:: hundred.Net({number})\n   :inputs: 1, 3, 64, 64\n   :caption: Net {number}\n{option}"
+    named = f"   :caption: Net {number}\n   :name: net-{number}\n"
+    return f".. fxgraph:: hundred.Net({number})\n   :inputs: 1, 3, 64, 64\n{named}{option}"
 
 
 def _figure(number: int) -> str:
-    return f".. figure:: graph-{number:02}.svg\n\n   Net {number}\n"
+    return f".. figure:: graph-{number:02}.svg\n   :name: net-{number}\n\n   Net {number}\n"
 
 
 def drawings(output: Path) -> list[str]:

@@ -11,8 +11,8 @@ from sphinx.domains import Index, IndexEntry
 from sphinx.locale import get_translation
 from sphinx.util.nodes import make_refnode
 
-from sphinx_fxgraph.sphinxext.domain import FxDomain, fx_domain, maker
-from sphinx_fxgraph.sphinxext.nodes import described_names, fxgraph
+from sphinx_fxgraph.sphinxext.domain import FxDomain, fx_domain
+from sphinx_fxgraph.sphinxext.nodes import described_names, fxgraph, maker
 from sphinx_fxgraph.words import _, mark
 
 if TYPE_CHECKING:

@@ -52,7 +52,9 @@ def begin(app: Sphinx) -> None:
     drawings = Path(app.doctreedir, "fxgraph") if config.commit == "records" else None
     use_catalogue(get_translation("sphinx_fxgraph"))
     store = Store(folder, config.mode not in ("cached", "off"), None if drawings == folder else drawings)
-    fx_domain(app.env).run = Run(app.builder, config, store, tuple(getattr(app.config, "autodoc_mock_imports", ())))
+    domain = fx_domain(app.env)
+    mocked = tuple(getattr(app.config, "autodoc_mock_imports", ()))
+    domain.run = Run(app.builder, config, store, mocked, domain.data["kept"])
 
 
 def update(app: Sphinx, env: BuildEnvironment) -> list[str]:
@@ -68,7 +70,12 @@ def update(app: Sphinx, env: BuildEnvironment) -> list[str]:
     if run.shows:
         run.up_to_date = outdated.up_to_date(domain)
         complete(app, run, uses)
-    return outdated.changed(domain) if run.builder.format else []
+    changed = outdated.changed(domain) if run.builder.format else []
+    run.objects.clear()
+    if run.shows and run.builder.format == "html":  # before the environment is pickled
+        for _, use in domain.named().values():
+            run.names(use.spec_id)
+    return changed
 
 
 def complete(app: Sphinx, run: Run, uses: Sequence[ModelUse]) -> None:

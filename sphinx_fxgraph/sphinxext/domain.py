@@ -6,7 +6,6 @@ The data is part of the environment, so it is right in parallel and incremental 
 from __future__ import annotations
 
 import fnmatch
-import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
@@ -17,7 +16,7 @@ from sphinx.roles import XRefRole
 from sphinx.util.nodes import make_refnode
 
 from sphinx_fxgraph.escape import anchor
-from sphinx_fxgraph.sphinxext.nodes import described_names, fxgraph
+from sphinx_fxgraph.sphinxext.nodes import described_names, fxgraph, maker
 from sphinx_fxgraph.sphinxext.state import Run
 from sphinx_fxgraph.units import Units
 
@@ -82,7 +81,7 @@ class FxDomain(Domain):
 
     name = "fx"
     label = "fxgraph"
-    data_version = 10
+    data_version = 11
     initial_data: ClassVar[dict[str, dict[str, Any]]] = {
         "uses": {},
         "mentions": {},
@@ -91,6 +90,7 @@ class FxDomain(Domain):
         "zoos": {},
         "differences": {},
         "documented": {},
+        "kept": {},
     }
     object_types: ClassVar[dict[str, ObjType]] = {
         "model": ObjType("model", "model"),
@@ -239,12 +239,16 @@ class FxDomain(Domain):
 
     def get_objects(self) -> Iterator[tuple[str, str, str, str, str, int]]:
         """Yield the named graphs and the nodes in them, for other projects to refer to."""
+        if not self.run.objects:  # Sphinx asks twice, for the inventory and for the search
+            self.run.objects = list(self._objects())
+        yield from self.run.objects
+
+    def _objects(self) -> Iterator[tuple[str, str, str, str, str, int]]:
         for name, (docname, use) in self.named().items():
             if not self.is_shown(use):
                 continue
             yield name, name, "model", docname, use.figure, 1
-            outline = self.run.outline(use.spec_id) if self.run.shows else None
-            for path in outline.paths() if outline else ():
+            for path in self.run.names(use.spec_id) if self.run.shows else ():
                 yield f"{name}:{path}", path, "node", docname, anchor(use.figure, path), -1
 
 
@@ -252,12 +256,6 @@ def _conditions(node: nodes.Node) -> Iterator[tuple[str, str]]:
     while node := node.parent:
         if isinstance(node, addnodes.only) or type(node).__name__ == "ifconfig":  # of sphinx.ext.ifconfig
             yield type(node).__name__, node["expr"]
-
-
-def maker(target: str) -> str:
-    """Return the dotted name of the class or function that a target calls."""
-    found = re.match(r"[\w.:]+", target)
-    return found[0].replace(":", ".") if found else ""
 
 
 def fx_domain(env: BuildEnvironment) -> FxDomain:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +65,12 @@ class fxgraph_links(nodes.Invisible, nodes.Element):  # noqa: N801
 
     Attributes: ``names`` (dotted paths, in the order of the links).
     """
+
+
+def maker(target: str) -> str:
+    """Return the dotted name of the class or function that a target calls."""
+    found = re.match(r"[\w.:]+", target)
+    return found[0].replace(":", ".") if found else ""
 
 
 def described_names(part: nodes.Element) -> list[str]:

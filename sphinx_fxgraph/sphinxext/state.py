@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from sphinx_fxgraph.sphinxext import sphinx_private
 if TYPE_CHECKING:
     from sphinx.builders import Builder
 
-    from sphinx_fxgraph.record.header import Head, Outline
+    from sphinx_fxgraph.record.header import Head
     from sphinx_fxgraph.record.model import Record
     from sphinx_fxgraph.render.drawing import Job
     from sphinx_fxgraph.sphinxext.config import Config
@@ -37,6 +37,9 @@ class Run:
     store: Store
     mocked: tuple[str, ...] = ()
     """The modules that autodoc replaces."""
+    kept: dict[str, dict[str, tuple[str, Any]]] = field(default_factory=dict)
+    """What was read of the records in the store, by kind and spec id, with the digest of the files. It is pickled with
+    the environment, so that a build that changes nothing reads no record."""
     specs: dict[str, Shown] = field(default_factory=dict)
     """All that are shown or compared, by id."""
     compared: dict[str, Compared] = field(default_factory=dict)
@@ -60,13 +63,13 @@ class Run:
     """Of each page: what it would show now."""
     zoos: dict[str, list[Any]] = field(default_factory=dict)
     """The pages of each zoo (`zoo.Page`)."""
+    objects: list[tuple[str, str, str, str, str, int]] = field(default_factory=list)
+    """What other projects can refer to, as `FxDomain.get_objects` yields it."""
     written: dict[str, str] = field(default_factory=dict)
     """Of the pages written in this run: what they were made from."""
 
     def __post_init__(self) -> None:
         self._stored = functools.lru_cache(RECENT)(lambda key: self.store.record(self.specs[key]))
-        self._headed = functools.lru_cache(None)(lambda key: self.store.head(self.specs[key]))
-        self._outlined = functools.lru_cache(None)(lambda key: self.store.outline(self.specs[key]))
         self._pictured = functools.lru_cache(RECENT)(self._job)
 
     @property
@@ -88,11 +91,26 @@ class Run:
 
     def head(self, key: str) -> Record | Head | None:
         """Return the header of the record, or None."""
-        return self._headed(key) if key in self.up_to_date else self.record(key)
+        if key not in self.up_to_date:
+            return self.record(key)
+        head: Head | None = self._remembered("head", key, self.store.head)
+        return head
 
-    def outline(self, key: str) -> Record | Outline | None:
-        """Return the outline of the record, or None."""
-        return self._outlined(key) if key in self.up_to_date else self.record(key)
+    def names(self, key: str) -> Sequence[str]:
+        """Return the paths of the nodes of a graph; none if there is no record."""
+        names: Sequence[str] = self._remembered("names", key, lambda _: self._read_names(key))
+        return names
+
+    def _read_names(self, key: str) -> Sequence[str]:
+        found = self.store.outline(self.specs[key]) if key in self.up_to_date else self.record(key)
+        return tuple(found.paths()) if found else ()
+
+    def _remembered(self, kind: str, key: str, read: Callable[[Any], Any]) -> Any:
+        """Return what is read of a record, from the environment if the files are the same as then."""
+        kept, seal = self.kept.setdefault(kind, {}), self.seal(key)
+        if key not in kept or kept[key][0] != seal:
+            kept[key] = seal, read(self.specs[key])
+        return kept[key][1]
 
     def seal(self, key: str) -> str:
         """A digest of what is known of the model, from the bytes of its files: nothing of them is understood.
