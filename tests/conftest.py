@@ -39,6 +39,24 @@ CHROMIUM_FLAGS = (
 )
 
 
+NEED_ALL = "FXGRAPH_TESTS_NEED_ALL"
+"""Environment variable: where it is set, a program that is not installed makes a test fail."""
+
+
+def needs(*programs: str) -> str:
+    """Return the path of the first of these programs that is installed, and skip the test if none of them is.
+
+    `.ci/run` installs all of them and sets `NEED_ALL`: there, the test fails.
+    """
+    for program in programs:
+        if path := shutil.which(program):
+            return path
+    reason = f"{programs[0]} is not installed"
+    if os.environ.get(NEED_ALL):
+        pytest.fail(f"{reason}, and {NEED_ALL} is set", pytrace=False)
+    pytest.skip(reason)
+
+
 @dataclass(frozen=True)
 class Build:
     """What one run of sphinx-build left behind."""
@@ -106,9 +124,7 @@ def project(tmp_path: Path) -> Project:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     playwright = pytest.importorskip("playwright.sync_api")
-    executable = shutil.which("chromium") or shutil.which("google-chrome")
-    if executable is None:
-        pytest.skip("Chromium is not installed")
+    executable = needs("chromium", "google-chrome")
     with playwright.sync_playwright() as driver:
         instance = driver.chromium.launch(executable_path=executable, args=list(CHROMIUM_FLAGS))
         yield instance

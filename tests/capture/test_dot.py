@@ -10,13 +10,13 @@ from xml.etree import ElementTree as ET
 
 import graphviz
 import pytest
+from conftest import needs
 from msgspec.structs import replace
 
 from sphinx_fxgraph.record.arguments import Tuple, Value
 from sphinx_fxgraph.record.model import Body, BodyInput, Node, Record, TensorMeta
 from sphinx_fxgraph.render.dot import model_digraph
 
-DOT = shutil.which("dot")
 PURE = shutil.which("graphviz-pure", path=sysconfig.get_path("scripts")) or shutil.which("graphviz-pure")
 SVG = "{http://www.w3.org/2000/svg}"
 F = (TensorMeta((1, 4), "f32"),)
@@ -84,10 +84,8 @@ def hostile() -> Record:
     return Record({}, "symbolic", "root", {"root": Body("Root", (), (x, *nodes, *frames)), "inner": inner})
 
 
-@pytest.mark.skipif(DOT is None, reason="Graphviz is not installed")
 def test_every_operator_is_a_table_of_name_target_arguments_and_result(record: Record) -> None:
-    assert DOT is not None
-    svg, complaint = draw(DOT, model_digraph(record))
+    svg, complaint = draw(needs("dot"), model_digraph(record))
     assert complaint == ""
     nodes = by_title(svg, "node")
     assert sorted(nodes) == [f"n{number}" for number in range(1, 10)]
@@ -104,10 +102,8 @@ def test_every_operator_is_a_table_of_name_target_arguments_and_result(record: R
     assert [texts(cluster) for cluster in clusters.values()] == [["block", "Block"], ["block@2", "Block"]]
 
 
-@pytest.mark.skipif(DOT is None, reason="Graphviz is not installed")
 def test_edges_are_dashed_and_light_grey_exactly_where_no_tensor_flows(record: Record) -> None:
-    assert DOT is not None
-    svg, _ = draw(DOT, model_digraph(record))
+    svg, _ = draw(needs("dot"), model_digraph(record))
     edges = {title.replace("->", " "): group.find(f"{SVG}path") for title, group in by_title(svg, "edge").items()}
     assert sorted(edges) == ["n1 n3", "n1 n4", "n2 n7", "n3 n4", "n4 n5", "n4 n6", "n5 n6", "n6 n8", "n7 n8", "n8 n9"]
     weak = {title for title, path in edges.items() if path is not None and path.get("stroke-dasharray")}
@@ -115,10 +111,8 @@ def test_edges_are_dashed_and_light_grey_exactly_where_no_tensor_flows(record: R
     assert {path.get("stroke") for title, path in edges.items() if path is not None and title in weak} == {"lightgrey"}
 
 
-@pytest.mark.skipif(DOT is None, reason="Graphviz is not installed")
 def test_whatever_the_model_is_called_stands_there_as_text() -> None:
-    assert DOT is not None
-    svg, complaint = draw(DOT, model_digraph(hostile()))
+    svg, complaint = draw(needs("dot"), model_digraph(hostile()))
     assert complaint == ""
     shown = [text for group in by_title(svg, "node").values() for text in texts(group)]
     for name in HOSTILE:
@@ -154,9 +148,9 @@ def test_a_model_without_a_graph_is_an_empty_picture() -> None:
 
 
 @pytest.mark.torch
-@pytest.mark.skipif(DOT is None, reason="Graphviz is not installed")
 def test_model_graph_of_a_real_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
+    needs("dot")
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "docs"))
     from zoo.two_inputs import TwoInputs
 

@@ -10,6 +10,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
+from conftest import needs
 
 from sphinx_fxgraph.layout import graphviz as layout
 from sphinx_fxgraph.options import ViewOptions
@@ -59,8 +60,8 @@ def record() -> Record:
 
 @pytest.fixture(params=["graphviz-pure", "dot"])
 def engine(request: pytest.FixtureRequest) -> layout.Engine:
-    if request.param == "dot" and not shutil.which("dot"):
-        pytest.skip("no system Graphviz")
+    if request.param == "dot":
+        return layout.find_engine(needs("dot"))
     return layout.find_engine(shutil.which(request.param, path=str(Path(sys.executable).parent)) or request.param)
 
 

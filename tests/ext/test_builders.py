@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import functools
 import re
-import shutil
 import subprocess
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Build, Project
+from conftest import Build, Project, needs
 from lxml import etree
 
 pytestmark = pytest.mark.torch
@@ -231,10 +230,10 @@ def test_a_builder_that_nobody_here_knows_gets_an_image_of_a_kind_that_it_takes(
     assert "fxgraph>" not in page
 
 
-@pytest.mark.skipif(not shutil.which("latexmk"), reason="LaTeX is not installed")
 def test_latex_makes_a_pdf_of_it(built: Callable[[str], Build]) -> None:
+    latexmk = needs("latexmk")
     folder = built("latex").folder
-    command = ["latexmk", "-pdf", "-interaction=nonstopmode", "-halt-on-error", "project.tex"]
+    command = [latexmk, "-pdf", "-interaction=nonstopmode", "-halt-on-error", "project.tex"]
     done = subprocess.run(command, cwd=folder, capture_output=True, check=False, timeout=300)
     assert done.returncode == 0, done.stdout[-2000:].decode(errors="replace")
     assert (folder / "project.pdf").exists()

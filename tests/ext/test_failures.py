@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -195,7 +196,8 @@ def test_an_engine_that_complains_or_fails_is_told_in_every_build(
     project: Project, tmp_path: Path, status: int
 ) -> None:
     engine = tmp_path / "engine"
-    engine.write_text(f"#!/bin/sh\necho 'this engine is unwell' >&2\ndot \"$@\"\nexit {status}\n")
+    real = shutil.which("graphviz-pure", path=str(Path(sys.executable).parent))
+    engine.write_text(f"#!/bin/sh\necho 'this engine is unwell' >&2\n'{real}' \"$@\"\nexit {status}\n")
     engine.chmod(0o755)
     project.configure(f"{TYPES}fxgraph_dot = {str(engine)!r}\n")
     project.write("index.rst", "Net\n===\n\n.. fxgraph:: zoo.examples.Mlp\n   :inputs: 1, 4\n")
