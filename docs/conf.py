@@ -14,7 +14,7 @@ version = release = sphinx_fxgraph.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
 extensions += ["sphinx_fxgraph", "example", "settings"]
-exclude_patterns = ["_build", "samples"]
+exclude_patterns = ["_build", "examples", "samples"]
 nitpicky = True
 numfig = True
 
