@@ -5,6 +5,8 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE / "extensions")]  # zoo, the gallery's models; what only this handbook needs
 
+import gallery  # noqa: E402 - an extension of this handbook
+
 import sphinx_fxgraph  # noqa: E402 - after the path, so that a checkout documents itself
 
 project = "sphinx-fxgraph"
@@ -13,7 +15,7 @@ copyright = "2026, The sphinx-fxgraph authors"
 version = release = sphinx_fxgraph.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
-extensions += ["sphinx_fxgraph", "example", "settings"]
+extensions += ["sphinx_fxgraph", "example", "gallery", "settings"]
 exclude_patterns = ["_build", "examples", "samples"]
 nitpicky = True
 numfig = True
@@ -47,3 +49,5 @@ fxgraph_zoo = {
         "options": {"*": {"inputs": "f32[1, 3, 224, 224]"}},
     }
 }
+fxgraph_zoo |= gallery.zoos()
+fxgraph_ignore_packages = ["torch"]  # the gallery's records come from several environments
