@@ -1,4 +1,4 @@
-"""The directives ``settings`` and ``options``: the reference, made from the declarations in the code."""
+"""The directives ``settings``, ``options`` and ``palette``: the reference, made from the declarations in the code."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from sphinx.util.docutils import SphinxDirective
 from sphinx.util.rst import escape
 
 from sphinx_fxgraph import options
+from sphinx_fxgraph.render.colors import DARK, LIGHT
 from sphinx_fxgraph.sphinxext.config import Config
 
 if TYPE_CHECKING:
@@ -59,8 +60,19 @@ class Options(SphinxDirective):
         return self.parse_text_to_nodes(text)
 
 
+class Palette(SphinxDirective):
+    """A table of the CSS variables with their values on light and on dark pages."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the table."""
+        pairs = zip(LIGHT.variables().items(), DARK.variables().values(), strict=True)
+        rows = "".join(f"   ``--fxg-{name}``, ``{light}``, ``{dark}``\n" for (name, light), dark in pairs)
+        return self.parse_text_to_nodes(f".. csv-table::\n   :header: variable, light, dark\n\n{rows}")
+
+
 def setup(app: Sphinx) -> ExtensionMetadata:
     """Add the directive."""
     app.add_directive("settings", Settings)
     app.add_directive("options", Options)
+    app.add_directive("palette", Palette)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
