@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx  # for types only
     from sphinx.util.typing import ExtensionMetadata  # for types only
 
-    from sphinx_fxgraph.api import ModelRecord, autograd_graph, model_graph, model_record
+    from sphinx_fxgraph.api import DrawOptions, ModelOptions, ModelRecord, autograd_graph, model_graph, model_record
     from sphinx_fxgraph.capture.errors import CaptureError
     from sphinx_fxgraph.errors import SpecError
 
@@ -19,6 +19,8 @@ __version__ = "0.1.0.dev0"
 
 __all__ = [
     "CaptureError",
+    "DrawOptions",
+    "ModelOptions",
     "ModelRecord",
     "SpecError",
     "__version__",

@@ -1,8 +1,8 @@
 """The same three models drawn by this package and by its peers, each as its own tool draws it by default.
 
-Run ``python benchmarks/peers/draw.py --out docs/design/peers`` in an environment with torch, torchview, torchviz, pydot
-and ``sphinx-fxgraph[print]``, and Graphviz on PATH. It writes an image of each drawing, scaled down to a place on a
-page, and ``peers.csv`` with the sizes of the drawings before that.
+Run ``python benchmarks/peers/draw.py --out docs/design/peers`` in an environment with torch, torchview, torchviz,
+torchlens, pydot and ``sphinx-fxgraph[print]``, and Graphviz on PATH. It writes an image of each drawing, scaled down to
+a place on a page, and ``peers.csv`` with the sizes of the drawings before that.
 """
 
 from __future__ import annotations
@@ -10,8 +10,11 @@ from __future__ import annotations
 import argparse
 import csv
 import io
+import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import warnings
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
@@ -96,10 +99,30 @@ def graph_drawer(model: nn.Module, args: tuple[Tensor, ...]) -> str:
     return dot(FxGraphDrawer(traced, "model").get_dot_graph().to_string())
 
 
+def torchlens(model: nn.Module, args: tuple[Tensor, ...]) -> str:
+    """``trace(model, args).draw()``, which runs ``dot`` itself: one that is stopped as those above."""
+    from torchlens import trace
+
+    path = os.environ["PATH"]
+    with tempfile.TemporaryDirectory() as folder:
+        limited = Path(folder, "dot")
+        limited.write_text(f'#!/bin/sh\nexec prlimit --cpu={_MOST_SECONDS} {shutil.which("dot")} "$@"\n')
+        limited.chmod(0o755)
+        os.environ["PATH"] = f"{folder}{os.pathsep}{path}"
+        try:
+            trace(model, list(args)).draw(vis_save_only=True, vis_outpath=f"{folder}/graph", vis_fileformat="svg")
+            return Path(folder, "graph.svg").read_text(encoding="utf-8")
+        except (subprocess.CalledProcessError, subprocess.TimeoutExpired, FileNotFoundError) as error:
+            raise TooLongError from error
+        finally:
+            os.environ["PATH"] = path
+
+
 TOOLS: dict[str, Callable[[nn.Module, tuple[Tensor, ...]], str]] = {
     "sphinx-fxgraph": ours,
     "torchview": torchview,
     "torchviz": torchviz,
+    "TorchLens": torchlens,
     "FxGraphDrawer": graph_drawer,
 }
 
@@ -179,7 +202,8 @@ def main() -> None:
         table.writerows(rows)
     graphviz = subprocess.run(["dot", "-V"], capture_output=True, check=True, encoding="utf-8").stderr.split()[4]  # noqa: S607
     made_by = [
-        f"{package} {version(package)}" for package in ("sphinx-fxgraph", "torch", "torchview", "torchviz", "pydot")
+        f"{package} {version(package)}"
+        for package in ("sphinx-fxgraph", "torch", "torchview", "torchviz", "torchlens", "pydot")
     ]
     folder.joinpath("versions.txt").write_text(", ".join([*made_by, f"Graphviz {graphviz}"]) + "\n", encoding="utf-8")
 
