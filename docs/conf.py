@@ -37,6 +37,7 @@ nitpick_ignore_regex = [
 
 html_theme = "furo"
 html_title = "sphinx-fxgraph"
+html_static_path = ["_static"]
 
 fxgraph_autodoc = {
     "zoo.recurrent.*": {"inputs": "f32[2, 3, 8]", "table": "none"},
