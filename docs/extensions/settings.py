@@ -1,14 +1,16 @@
-"""The directives ``settings``, ``options`` and ``palette``: the reference, made from the declarations in the code."""
+"""The directives ``settings``, ``options``, ``palette`` and ``commands``: the reference, made from the code."""
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
+import functools
 from typing import TYPE_CHECKING, ClassVar, get_type_hints
 
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.rst import escape
 
-from sphinx_fxgraph import options
+from sphinx_fxgraph import cli, options
 from sphinx_fxgraph.render.colors import DARK, LIGHT
 from sphinx_fxgraph.sphinxext.config import Config
 
@@ -70,9 +72,25 @@ class Palette(SphinxDirective):
         return self.parse_text_to_nodes(f".. csv-table::\n   :header: variable, light, dark\n\n{rows}")
 
 
+class Commands(SphinxDirective):
+    """A section for each command of ``sphinx-fxgraph`` with its arguments and options."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the sections."""
+        parser = cli._parser()  # the program has no other door to its declarations
+        (commands,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+        text = ""
+        for name, command in commands.choices.items():
+            command.formatter_class = functools.partial(command.formatter_class, width=96)
+            help_ = "".join(f"   {line}\n" if line else "\n" for line in command.format_help().splitlines())
+            text += f"sphinx-fxgraph {name}\n{'-' * (15 + len(name))}\n\n.. code-block:: text\n\n{help_}\n"
+        return self.parse_text_to_nodes(text, allow_section_headings=True)
+
+
 def setup(app: Sphinx) -> ExtensionMetadata:
     """Add the directive."""
     app.add_directive("settings", Settings)
     app.add_directive("options", Options)
     app.add_directive("palette", Palette)
+    app.add_directive("commands", Commands)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
