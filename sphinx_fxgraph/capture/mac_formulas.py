@@ -296,7 +296,7 @@ def _is_free(func: Operator) -> bool:
 def _is_elementwise(func: OpOverload) -> bool:
     """Return whether any overload of the operator has the tag: some of them, and in-place forms, lack it."""
     base = getattr(getattr(torch.ops, func.namespace), _functional_name(func).rpartition(".")[2], func.overloadpacket)
-    names = base.overloads() if isinstance(base, OpOverloadPacket) else ()  # type: ignore[no-untyped-call]
+    names = base.overloads() if isinstance(base, OpOverloadPacket) else ()  # type: ignore[no-untyped-call] # torch has no type for it
     return torch.Tag.pointwise in func.tags or any(torch.Tag.pointwise in getattr(base, name).tags for name in names)
 
 

@@ -64,8 +64,8 @@ def compact(sheet: str) -> str:
 def add_assets(
     app: Sphinx,
     pagename: str,  # noqa: ARG001 - an event handler
-    templatename: str,  # noqa: ARG001
-    context: dict[str, Any],  # noqa: ARG001
+    templatename: str,  # noqa: ARG001 - an event handler
+    context: dict[str, Any],  # noqa: ARG001 - an event handler
     doctree: nodes.document | None,
 ) -> None:
     """Link the files that a page needs; no script in e-books."""

@@ -177,7 +177,7 @@ class FxDomain(Domain):
         """Return whether the builder shows a use: ``only`` and ``ifconfig`` may leave it out."""
         return not use.conditions or all(self.run.is_true(kind, text) for kind, text in use.conditions)
 
-    def process_doc(self, env: BuildEnvironment, docname: str, document: nodes.document) -> None:  # noqa: ARG002
+    def process_doc(self, env: BuildEnvironment, docname: str, document: nodes.document) -> None:  # noqa: ARG002 - Sphinx passes it
         """Add to the uses of a page what is known when all of it has been read.
 
         Some directives parse their content twice, as ``group-tab`` of sphinx-tabs does. A use whose figure is not on

@@ -38,29 +38,29 @@ class fxgraph(addnodes.translatable, nodes.General, nodes.Element):  # noqa: N80
         return [self["rawalt"]] if self.get("rawalt") else []
 
 
-class fxgraph_facts(nodes.Invisible, nodes.TextElement):  # noqa: N801
+class fxgraph_facts(nodes.Invisible, nodes.TextElement):  # noqa: N801 - docutils names node classes in lower case
     """The facts line in HTML. As the tables it is invisible to extensions that sum a page up, such as opengraph."""
 
 
-class fxgraph_tables(nodes.Invisible, nodes.Element):  # noqa: N801
+class fxgraph_tables(nodes.Invisible, nodes.Element):  # noqa: N801 - docutils names node classes in lower case
     """The parts behind the figure: a failure, the stages, the node table.
 
     Attributes: ``spec`` (id), ``look`` (options), ``figure`` (id), ``table`` (columns), ``title``, ``stages``.
     """
 
 
-class fxgraph_rows(nodes.General, nodes.Element):  # noqa: N801
+class fxgraph_rows(nodes.General, nodes.Element):  # noqa: N801 - docutils names node classes in lower case
     """The part of it that opens on a click: a table with ``rows`` (number)."""
 
 
-class fxgraph_nodes(nodes.General, nodes.Element):  # noqa: N801
+class fxgraph_nodes(nodes.General, nodes.Element):  # noqa: N801 - docutils names node classes in lower case
     """The node table in HTML, made when a page is written and never kept.
 
     Attributes: ``groups`` (rows of each body), ``columns`` (names).
     """
 
 
-class fxgraph_links(nodes.Invisible, nodes.Element):  # noqa: N801
+class fxgraph_links(nodes.Invisible, nodes.Element):  # noqa: N801 - docutils names node classes in lower case
     """Links from a graph to the documentation of its classes and functions, and the words for the search.
 
     Attributes: ``names`` (dotted paths, in the order of the links).

@@ -60,7 +60,7 @@ def is_copy(node: nodes.Element) -> bool:
     return isinstance(around, nodes.document) and not around.get("source") and not isinstance(node, nodes.section)
 
 
-def flatten(table: nodes.table, format: str) -> None:  # noqa: A002
+def flatten(table: nodes.table, format: str) -> None:  # noqa: A002 - docutils calls it so
     """Replace a table with a head by a list if it is where no table can be: an item for each row.
 
     Args:

@@ -96,8 +96,8 @@ def _digest(run: Run, name: str) -> str:
 def outdated(
     app: Sphinx,  # noqa: ARG001 - an event handler
     env: BuildEnvironment,
-    added: set[str],  # noqa: ARG001
-    changed: set[str],  # noqa: ARG001
+    added: set[str],  # noqa: ARG001 - an event handler
+    changed: set[str],  # noqa: ARG001 - an event handler
     removed: set[str],
 ) -> list[str]:
     """The pages with an index of a zoo that has other models now."""

@@ -218,3 +218,12 @@ def test_a_docstring_says_what_its_object_does() -> None:
                 if re.match(r"(What|Whether|Of|The same)\b", first):
                     riddles.append(f"{name}: {first}")
     assert not riddles
+
+
+def test_every_exception_from_a_check_has_its_reason() -> None:
+    bare = []
+    for name, path in modules():
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if re.search(r"# noqa(: [A-Z0-9, ]+)?$|# type: ignore(\[[\w, -]+\])?$", line.rstrip()):
+                bare.append(f"{name}:{number}")
+    assert not bare

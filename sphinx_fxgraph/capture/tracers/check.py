@@ -315,7 +315,7 @@ class _Replay(Probe):
         """Return the node of the traced graph that takes a part out of a result, as one of the recording does."""
         if recorded not in self._joined:
             with self._traced.graph.inserting_after(base):
-                taken = self._traced.graph.call_function(recorded.target, (base, *recorded.args[1:]))  # type: ignore[arg-type]
+                taken = self._traced.graph.call_function(recorded.target, (base, *recorded.args[1:]))  # type: ignore[arg-type] # a target that was recorded can be called
             replayed = {key: value for key, value in recorded.meta.items() if key not in ("where", "source", "marks")}
             taken.meta.update(base.meta | replayed, stack=base.meta["stack"], inplace=False, marks=())
             self._joined[recorded] = taken

@@ -45,7 +45,7 @@ def link(run: Trace, again: Callable[[Change], Trace]) -> bool:
     complete = False
     found: dict[_Place, dict[fx.Node, None]] = {}
     for change in (_more, _less):
-        differences = _Differences(run, again(lambda _, value, change=change: change(value)))  # type: ignore[misc]
+        differences = _Differences(run, again(lambda _, value, change=change: change(value)))  # type: ignore[misc] # a lambda with a default has no type
         complete = complete or differences.complete
         if not differences.places:
             continue
