@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +16,7 @@ from random_check import sources  # noqa: E402 - only where torch is
 from torch import Tensor, nn  # noqa: E402
 
 from sphinx_fxgraph.capture.capture import record_model  # noqa: E402
+from sphinx_fxgraph.capture.tracers.eager import compares_identity  # noqa: E402
 from sphinx_fxgraph.record.model import Record  # noqa: E402
 
 
@@ -93,12 +95,64 @@ def test_what_a_module_takes_has_the_shape_of_the_tensor_taken() -> None:
     assert given.tensors[0].shape == (2, 4)
 
 
-def test_a_model_that_compares_identity_does_what_it_does_without_a_capture() -> None:
-    def forward(self: Any, x: Tensor) -> Tensor:
-        y = self.norm(x)
-        return torch.sin(y) if y is x else torch.cos(y)
+def compare_here(self: Any, x: Tensor) -> Tensor:
+    y = self.norm(x)
+    return torch.sin(y) if y is x else torch.cos(y)
 
+
+def is_same(y: Any, x: Any) -> bool:
+    return id(y) == id(x)
+
+
+def compare_in_a_function(self: Any, x: Tensor) -> Tensor:
+    y = self.norm(x)
+    return torch.sin(y) if is_same(y, x) else torch.cos(y)
+
+
+def compare_in_a_decorated_function() -> Callable[..., Any]:
+    def decorated(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def forward(self: Any, x: Tensor) -> Any:
+            return function(self, x)
+
+        return forward
+
+    return decorated(compare_here)
+
+
+def compare_in_a_lambda(self: Any, x: Tensor) -> Tensor:
+    y = self.norm(x)
+    return torch.sin(y) if any(map(lambda each: each is y, [x])) else torch.cos(y)  # noqa: C417 - as people write it
+
+
+@pytest.mark.parametrize(
+    "forward", [compare_here, compare_in_a_function, compare_in_a_decorated_function(), compare_in_a_lambda]
+)
+def test_a_model_that_compares_identity_does_what_it_does_without_a_capture(forward: Callable[..., Any]) -> None:
     assert "sin" in {node.kind for _, _, node in record(forward, x()).walk()}
+
+
+def test_a_hook_that_compares_identity_does_what_it_does_without_a_capture() -> None:
+    model = nn.Sequential(nn.Identity(), nn.Linear(4, 4))
+    model[0].register_forward_hook(lambda module, args, result: torch.sin(result) if result is args[0] else None)
+    assert "sin" in {node.kind for _, _, node in record_model(model, (x(),), {}).walk()}
+
+
+def test_comparisons_of_what_is_no_tensor_cost_no_second_run() -> None:
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.norm = nn.Identity()
+
+        def others(self, other: Any) -> bool:  # which no call reaches
+            return other is self.norm
+
+        def forward(self, x: Tensor) -> Tensor:
+            kept = x.dtype is torch.float32 and type(x) is Tensor and x is not None
+            return self.norm(x) if kept else x
+
+    assert not compares_identity(Model())
+    assert compares_identity(Model(), "others")
 
 
 def test_a_generator_that_moves_is_named_with_its_line() -> None:
