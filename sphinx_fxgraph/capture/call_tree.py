@@ -192,7 +192,7 @@ def key(
     def call(item: Scope, noted: Call | None) -> object:
         told = (like(noted.args), like(noted.kwargs), like(noted.returned), noted.where, noted.marks) if noted else None
         given = tuple(tree.value(node, scope) for node in item.inputs)
-        return inner[item], below(item.path), type(module(item.path)), given, told
+        return inner[item], below(item.path), type(module(item.path)), item.frame.method, given, told
 
     def operator(node: fx.Node) -> object:
         target = leaf(str(node.target)) if node.op == "call_module" else node.target

@@ -39,10 +39,19 @@ def bind(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str,
         raise ArgumentError(f"{function.__qualname__}: {error}") from None
 
 
-def arrivals(module: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[fx.Node, str]:
-    """The nodes in the arguments of a module call, by the parameter of ``forward`` that each arrives by."""
+def arrivals(
+    module: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], method: str = "forward"
+) -> dict[fx.Node, str]:
+    """Return the nodes in the arguments of a module call, by the parameter that each arrives by.
+
+    Args:
+        module: the module.
+        args: the positional arguments.
+        kwargs: the keyword arguments.
+        method: the method that is called.
+    """
     try:
-        signature = _signature(module.forward)
+        signature = _signature(getattr(module, method))
         arguments = signature.bind(*args, **kwargs).arguments
     except (TypeError, ValueError):  # the call is about to fail, or is one of a function written in C
         return {}

@@ -204,11 +204,12 @@ class _Writer:
         noted = call.noted
         args, kwargs = _arguments(noted.args, noted.kwargs, value_of) if noted else ((), {})
         returned = noted.returned if noted else None
+        kind = formatting.plain_class(type(module)).__name__
         return Node(
             name=scope.names[call],
             op="call_module",
             target=_target(call.path, scope.path),
-            kind=formatting.plain_class(type(module)).__name__,
+            kind=kind if call.frame.method == "forward" else f"{kind}.{call.frame.method}",
             type=call.frame.type,
             base=formatting.base_name(type(module)),
             body=body,

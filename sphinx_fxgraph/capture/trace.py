@@ -31,8 +31,9 @@ from __future__ import annotations
 
 import fnmatch
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -64,6 +65,7 @@ class Frame:
     path: str
     type: str
     call: int
+    method: str = "forward"
 
 
 @dataclass
@@ -187,6 +189,23 @@ def is_leaf(module: nn.Module, path: str, patterns: Sequence[str] = (), *, liter
     if "forward" in vars(module) or owner is nn.Module:
         return False
     return is_torch_nn(owner) and owner not in (_CONTAINERS if literal else _OPENED)
+
+
+def public_methods(model: nn.Module) -> Iterator[tuple[type, str, FunctionType]]:
+    """Yield the methods that code may call on a module of the model instead of the module: class, name, function.
+
+    Classes of torch, methods that `torch.nn.Module` has, ``forward`` and names with an underscore are left out.
+    """
+    classes = {cls for kind in {type(module) for module in model.modules()} for cls in kind.__mro__}
+    for cls in sorted(classes, key=dotted):
+        if cls.__module__.partition(".")[0] in ("torch", "builtins") or not issubclass(cls, nn.Module):
+            continue
+        for name, value in list(vars(cls).items()):
+            if isinstance(value, FunctionType) and not name.startswith("_") and name not in _OF_EVERY_MODULE:
+                yield cls, name, value
+
+
+_OF_EVERY_MODULE = frozenset((*dir(nn.Module), "forward"))
 
 
 def has_hooks(module: nn.Module) -> bool:

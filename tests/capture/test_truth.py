@@ -216,3 +216,93 @@ class Nested(nn.Module):
 
 def test_modules_nest_as_deep_as_they_run() -> None:
     assert record_model(Nested(150), (x(),), {}).failure is None
+
+
+class Coder(nn.Module):
+    """A module with methods of its own, one of which calls another."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner, self.head = nn.Linear(4, 4), nn.Linear(4, 2)
+
+    def features(self, x: Tensor) -> Tensor:
+        return torch.relu(self.inner(x))
+
+    def encode(self, x: Tensor) -> Tensor:
+        return self.head(self.features(x))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.encode(x)
+
+
+class Steps(nn.Module):
+    """Yields after every step."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Linear(4, 4)
+
+    def forward(self, x: Tensor, times: int = 3) -> Any:
+        for _ in range(times):
+            x = torch.relu(self.inner(x))
+            yield x
+
+
+class Owner(nn.Module):
+    """Calls one of them as a function says."""
+
+    def __init__(self, child: nn.Module, call: Callable[[nn.Module, Tensor], Any]) -> None:
+        super().__init__()
+        self.child, self.call = child, call
+
+    def forward(self, x: Tensor) -> Any:
+        return self.call(self.child, x)
+
+
+def frames(
+    child: nn.Module, call: Callable[[Any, Tensor], Any], tracer: str = "auto"
+) -> list[tuple[str, str, list[str]]]:
+    found = record_model(Owner(child, call), (x(),), {}, tracer=tracer)
+    assert found.failure is None
+    return [
+        (node.target, node.kind, [each.kind for each in found.bodies[node.body].nodes])
+        for node in found.bodies["Owner"].nodes
+        if node.body
+    ]
+
+
+@pytest.mark.parametrize("tracer", ["auto", "symbolic", "observed"])
+def test_a_method_that_another_module_calls_is_a_frame(tracer: str) -> None:
+    inside = ["Linear", "relu", "Linear"]
+    assert frames(Coder(), lambda child, x: child.encode(x) * 2, tracer) == [("child", "Coder.encode", inside)]
+    assert frames(Coder(), lambda child, x: child(x) * 2, tracer) == [("child", "Coder", inside)]
+
+
+@pytest.mark.parametrize("tracer", ["auto", "symbolic", "observed"])
+def test_each_step_of_a_forward_that_yields_is_a_frame(tracer: str) -> None:
+    assert frames(Steps(), lambda child, x: sum(child(x)), tracer) == [("child", "Steps", ["Linear", "relu"])] * 3
+    found = record_model(Owner(Steps(), lambda child, x: sum(child(x))), (x(),), {}, tracer=tracer)
+    assert [[each.name for each in found.bodies[body].inputs] for body in ("Steps", "Steps.2")] == [["x"], ["input"]]
+
+
+@pytest.mark.parametrize("tracer", ["auto", "observed"])
+def test_a_module_under_vmap_is_a_frame_whose_operators_have_the_shapes_that_its_code_sees(tracer: str) -> None:
+    call = lambda child, x: torch.vmap(child)(x) * 2  # noqa: E731 - as short as what it is compared with
+    assert frames(Coder(), call, tracer) == [("child", "Coder", ["Linear", "relu", "Linear"])]
+    found = record_model(Owner(Coder(), call), (x(),), {}, tracer=tracer)
+    plain = record_model(Owner(Coder(), lambda child, x: child(x) * 2), (x(),), {}, tracer=tracer)
+    assert found.totals.macs == plain.totals.macs
+    assert [node.outputs[0].shape for node in found.bodies["Coder"].nodes] == [(4,), (4,), (2,)]
+    assert {mark for node in found.bodies["Coder"].nodes for mark in node.marks} == {"vmap"}
+    assert found.bodies["Owner"].nodes[-2].outputs[0].shape == (2, 2)
+
+
+def test_what_vmap_leaves_alone_and_what_it_nests_reaches_the_output() -> None:
+    def call(child: Any, x: Tensor) -> Any:
+        both = torch.vmap(lambda a, b: {"out": child(a) + b[:2]}, in_dims=(0, None))(x, x[0])
+        return both["out"].sum() + torch.vmap(torch.vmap(child))(x[None]).sum()
+
+    found = record_model(Owner(Coder(), call), (x(),), {})
+    assert found.failure is None
+    assert sources(found) >= {"x"}
+    assert [node.kind for node in found.bodies["Owner"].nodes if node.body] == ["Coder", "Coder"]

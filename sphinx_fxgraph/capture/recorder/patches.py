@@ -23,6 +23,7 @@ from sphinx_fxgraph.capture.torch_private import (
     pytree,
     wrapped_functions,
 )
+from sphinx_fxgraph.capture.trace import public_methods
 
 
 @functools.lru_cache(maxsize=4096)
@@ -104,6 +105,7 @@ _MEANING: dict[str, Callable[..., Any]] = {
 
 
 _CHECKPOINT = "checkpoint"
+"""The mark of operators whose results are not kept for the backward pass."""
 
 
 class Regions:
@@ -124,13 +126,13 @@ class Regions:
                 break
 
     @contextlib.contextmanager
-    def checkpoint(self) -> Iterator[None]:
-        """A part whose results are not kept for the backward pass."""
-        self.enter(_CHECKPOINT)
+    def region(self, mark: str) -> Iterator[None]:
+        """While this context is entered operators have a mark."""
+        self.enter(mark)
         try:
             yield
         finally:
-            self.leave(_CHECKPOINT)
+            self.leave(mark)
 
     @property
     def autocasts(self) -> bool:
@@ -143,8 +145,8 @@ class Regions:
             return ()
         marks: dict[str, str] = {}
         for number, block in enumerate(self._open):
-            if block is _CHECKPOINT:
-                marks["checkpoint"] = "checkpoint"
+            if isinstance(block, str):
+                marks[block] = block
             elif isinstance(block, torch.autocast):
                 marks["autocast"] = f"autocast {short_dtype(block.fast_dtype)}" if block._enabled else ""
             elif not (number and self._open[number - 1] is _CHECKPOINT):  # the old kind does that by itself
@@ -201,21 +203,34 @@ class Observer(Protocol):
     regions: Regions
     opaque: dict[Callable[..., Any], Callable[..., Any]]
     """Functions that are one node -> what runs them as one; the patches fill it."""
-    opened: Collection[type]
-    """The classes of autograd functions that are looked into."""
+    opened: Collection[Any]
+    """The classes of autograd functions that are looked into, and the transformations."""
 
     def call_module(self, original: Callable[..., Any], module: nn.Module, args: Any, kwargs: Any) -> Any:
         """A module is called; ``original`` does it."""
 
+    def call_method(self, original: Callable[..., Any], name: str, module: nn.Module, args: Any, kwargs: Any) -> Any:
+        """A method of a module is called; ``original`` does it."""
+
     def same(self, tensor: Any, other: Any) -> None:
         """A tensor was made from another one, or from nothing, without an operator."""
+
+    def transform(
+        self, transformed: Callable[..., Any], function: Callable[..., Any], *args: Any, **kwargs: Any
+    ) -> Any:
+        """Call ``transformed`` with ``function``, which alone is looked into, and the arguments."""
 
     def call_opaque(self, target: Any, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """A function is called whose inside is not looked into."""
 
 
-def patches(observer: Observer) -> list[Patch]:
-    """Everything by which an observer is told of what torch tells no function mode."""
+def patches(observer: Observer, model: nn.Module) -> list[Patch]:
+    """Return everything by which an observer is told of what torch tells no function mode.
+
+    Args:
+        observer: what is told.
+        model: the model, whose methods are patched.
+    """
     call = nn.Module.__call__
 
     def call_module(module: nn.Module, /, *args: Any, **kwargs: Any) -> Any:
@@ -230,6 +245,7 @@ def patches(observer: Observer) -> list[Patch]:
 
     return [
         Patch(nn.Module, "__call__", _here(call, call_module)),
+        *method_patches(model, observer.call_method),
         Patch(torch, "compile", _here(torch.compile, uncompiled)),
         *_blocks(observer.regions),
         *_checkpoints(observer.regions),
@@ -240,6 +256,25 @@ def patches(observer: Observer) -> list[Patch]:
         Patch(ThreadPoolExecutor, "submit", _here(ThreadPoolExecutor.submit, _at_once)),
         Patch(nn.Parameter, "__new__", staticmethod(_here(nn.Parameter.__new__, new_parameter))),
     ]
+
+
+def method_patches(
+    model: nn.Module, call: Callable[[Callable[..., Any], str, nn.Module, Any, Any], Any]
+) -> Iterator[Patch]:
+    """Return what lets the public methods of a model's modules be called through another function.
+
+    Args:
+        model: the model.
+        call: takes the method as a function, its name, the module, the arguments and the keyword arguments.
+    """
+
+    def through(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+        def method(module: nn.Module, /, *args: Any, **kwargs: Any) -> Any:
+            return call(original, name, module, args, kwargs)
+
+        return _here(original, method)
+
+    return (Patch(cls, name, through(name, original)) for cls, name, original in public_methods(model))
 
 
 def _here(original: Callable[..., Any], replacement: Callable[..., Any]) -> Callable[..., Any]:
@@ -281,7 +316,7 @@ def _checkpoints(regions: Regions) -> Iterator[Patch]:
     forward = checkpoint.CheckpointFunction.forward
 
     def reentrant(*args: Any) -> Any:
-        with regions.checkpoint():
+        with regions.region(_CHECKPOINT):
             return forward(*args)  # type: ignore[no-untyped-call]  # torch's class has no types
 
     yield Patch(checkpoint.CheckpointFunction, "forward", staticmethod(_here(forward, reentrant)))
@@ -289,7 +324,7 @@ def _checkpoints(regions: Regions) -> Iterator[Patch]:
 
 def _checkpointing(regions: Regions, original: Callable[..., Any]) -> Callable[..., Any]:
     def generator(*args: Any, **kwargs: Any) -> Iterator[Any]:
-        with regions.checkpoint():
+        with regions.region(_CHECKPOINT):
             yield from original(*args, **kwargs)
 
     return _here(original, generator)
@@ -358,6 +393,30 @@ def _transforms(observer: Observer) -> Iterator[Patch]:
 
 def _transformed(observer: Observer, original: Callable[..., Any], target: Any, count: int) -> Callable[..., Any]:
     def replacement(*args: Any, **kwargs: Any) -> Any:
+        if target is torch.vmap and target in observer.opened and args[4] is None:  # in one chunk
+            return _vmap(observer, original, *args, **kwargs)
         return observer.call_opaque(target, functools.partial(original, *args[:count]), args[count:], kwargs)
 
     return _here(original, replacement)
+
+
+def _vmap(
+    observer: Observer, original: Callable[..., Any], function: Callable[..., Any], *settings: Any, **kwargs: Any
+) -> Any:
+    """Run a function under `torch.vmap` and look into it: its operators have the shapes that its code sees."""
+    settings, args = settings[:4], settings[4:]
+    results: list[Any] = []
+
+    def each(*batched: Any, **options: Any) -> Any:
+        for new, old in zip(pytree.tree_leaves(batched), pytree.tree_leaves(args), strict=True):
+            if new is not old:
+                observer.same(new, old)
+        with observer.regions.region("vmap"):
+            result = function(*batched, **options)
+        results[:] = pytree.tree_leaves(result)
+        return result
+
+    made = observer.transform(original, each, *settings, *args, **kwargs)
+    for new, old in zip(pytree.tree_leaves(made), results, strict=True):
+        observer.same(new, old)
+    return made

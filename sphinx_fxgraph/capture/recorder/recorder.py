@@ -13,9 +13,8 @@ import dis
 import functools
 import itertools
 import sys
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from types import FrameType
+from types import FrameType, GeneratorType
 from typing import Any
 
 import torch
@@ -25,28 +24,25 @@ from torch.overrides import TorchFunctionMode
 from sphinx_fxgraph.capture import pytree
 from sphinx_fxgraph.capture.dependencies import unseen
 from sphinx_fxgraph.capture.errors import by_model
-from sphinx_fxgraph.capture.formatting import dotted, is_torch_nn, tensors_in, text
-from sphinx_fxgraph.capture.inputs import arrivals
+from sphinx_fxgraph.capture.formatting import is_torch_nn, tensors_in, text
 from sphinx_fxgraph.capture.metrics import MacCounter
 from sphinx_fxgraph.capture.recorder import graph_writer
 from sphinx_fxgraph.capture.recorder import patches as control_flow
 from sphinx_fxgraph.capture.recorder.dispatch_mode import DispatchMode, Effects
+from sphinx_fxgraph.capture.recorder.frames import Frames
 from sphinx_fxgraph.capture.recorder.generators import Generators
 from sphinx_fxgraph.capture.recorder.graph_writer import GraphWriter
 from sphinx_fxgraph.capture.recorder.patches import Patch, Regions, patched, patches
-from sphinx_fxgraph.capture.recorder.provenance import UNREGISTERED, Attributes, Origin, held
+from sphinx_fxgraph.capture.recorder.provenance import Attributes, Origin, held
 from sphinx_fxgraph.capture.source_location import borders, is_foreign, place
 from sphinx_fxgraph.capture.state import Values, untouched
 from sphinx_fxgraph.capture.torch_private import slow_attention
 from sphinx_fxgraph.capture.trace import (
     SIZE_FROM_VALUES,
     WRITTEN_TO,
-    Call,
-    Frame,
     Trace,
     has_hooks,
     is_leaf,
-    passed_through,
 )
 
 
@@ -84,7 +80,7 @@ class Recorder(TorchFunctionMode):
         self._model = model
         self._patterns = tuple(leaf)
         self._attributes = Attributes(model)
-        self._writer = GraphWriter(self._attributes, lambda: self._stack)
+        self._writer = GraphWriter(self._attributes, lambda: self._frames.stack)
         self._values = Values(model)
         self.generators = Generators(model)
         self._writer.identity = identity
@@ -93,10 +89,7 @@ class Recorder(TorchFunctionMode):
         self._dispatch = DispatchMode(self._writer.provenance, self._orphan, self._values)
         self._strangers = contextlib.ExitStack()
         """Gives modules that are not the model's own back what they have."""
-        self._calls: list[Call] = []
-        self._counts: Counter[str] = Counter()
-        self._stack: tuple[Frame, ...] = ()
-        self._callers: list[tuple[str, nn.Module]] = [("", model)]
+        self._frames = Frames(model, self._attributes, self._writer, self._dispatch)
         self._failure: tuple[BaseException | None, Callable[[], Any]] = None, lambda: None
 
     @contextlib.contextmanager
@@ -105,7 +98,7 @@ class Recorder(TorchFunctionMode):
         self.generators.start()
         try:
             hashing = Patch(torch.Tensor, "__hash__", self._hash)
-            replaced = patched([*patches(self), *self.generators.patches(), hashing])
+            replaced = patched([*patches(self, self._model), *self.generators.patches(), hashing])
             with self._strangers, slow_attention(), replaced, self._dispatch, self:
                 yield
         finally:
@@ -155,7 +148,7 @@ class Recorder(TorchFunctionMode):
         """Return the recorded trace."""
         return Trace(
             self._writer.graph,
-            self._calls,
+            self._frames.calls,
             [],
             error,
             probed=True,
@@ -258,6 +251,21 @@ class Recorder(TorchFunctionMode):
         finally:
             self._function = None
 
+    def transform(
+        self, transformed: Callable[..., Any], function: Callable[..., Any], *args: Any, **kwargs: Any
+    ) -> Any:
+        """Call ``transformed`` with ``function``, which alone is looked into, and the arguments."""
+
+        def watched(*args: Any, **kwargs: Any) -> Any:
+            effects, self._dispatch.effects = self._dispatch.effects, None
+            try:
+                return function(*args, **kwargs)
+            finally:
+                self._dispatch.effects = effects
+
+        with self._dispatch.node():
+            return transformed(watched, *args, **kwargs)
+
     def _orphan(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any, effects: Effects) -> None:
         """An operator of the dispatcher has run that no function of torch called."""
         packet = getattr(func, "overloadpacket", func)
@@ -279,37 +287,37 @@ class Recorder(TorchFunctionMode):
     ) -> Any:
         """A module is called."""
         if self._dispatch.effects is not None:
-            if isinstance(self._function, type) and self._attributes.has_module(module):
+            opens = isinstance(self._function, type) or self._function is torch.vmap
+            if opens and self._attributes.has_module(module):
                 self.entered.add(self._function)
             return original(module, *args, **kwargs)
         if not self._attributes.has_module(module):
             with self._dispatch.node():
                 self._strangers.enter_context(untouched(module))
-        path = self._attributes.module(module, self._callers)
+        path = self._frames.path(module)
         if is_leaf(module, path, self._patterns):
             return self._call_leaf(original, module, path, args, kwargs)
         if module is self._model:
             return original(module, *args, **kwargs)
-        with self._dispatch.node():
-            given = self._writer.arguments(args, kwargs)
-        outer, self._stack = self._stack, (*self._stack, Frame(path, dotted(type(module)), self._counts[path]))
-        self._counts[path] += 1
-        call = Call(self._stack, *given, marks=self._marks(path))
-        call.names = arrivals(module, call.args, call.kwargs)
-        call.where = place(sys._getframe(1), _BORDERS).get("where", "")
-        self._calls.append(call)
-        self._callers.append((path, module))
-        try:
-            result = self._own(original(module, *args, **kwargs))
-            with self._dispatch.node():
-                call.returned = self._writer.nodes(result)
-        finally:
-            self._callers.pop()
-            self._stack = outer
-        return result
+        run = functools.partial(original, module, *args, **kwargs)
+        where = place(sys._getframe(1), _BORDERS).get("where", "")
+        result = self._frames.run(run, module, path, args, kwargs, where=where)
+        return (
+            self._frames.generate(result, module, path, args, kwargs) if isinstance(result, GeneratorType) else result
+        )
 
-    def _marks(self, path: str) -> tuple[str, ...]:
-        return (UNREGISTERED,) if path in self._attributes.strays else ()
+    def call_method(
+        self, original: Callable[..., Any], name: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """A method of a module is called: a frame, unless it is called while the module runs."""
+        run = functools.partial(original, module, *args, **kwargs)
+        if self._dispatch.effects is not None or not self._attributes.has_module(module) or self._frames.has(module):
+            return run()
+        path = self._frames.path(module)
+        if is_leaf(module, path, self._patterns):
+            return run()
+        where = place(sys._getframe(1), _BORDERS).get("where", "")
+        return self._frames.run(run, module, path, args, kwargs, method=name, where=where)
 
     def _call_leaf(
         self, original: Callable[..., Any], module: nn.Module, path: str, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -319,31 +327,12 @@ class Recorder(TorchFunctionMode):
         def node(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
             if is_torch_nn(type(module)):
                 function = functools.partial(unseen, function)
-            return self._node("call_module", path, function, args, kwargs, owner=module, marks=self._marks(path))
+            return self._node("call_module", path, function, args, kwargs, owner=module, marks=self._frames.marks(path))
 
         if not has_hooks(module):
             return node(functools.partial(original, module), *args, **kwargs)
         with patched([Patch(vars(module), "forward", functools.partial(node, module.forward))]):
             return original(module, *args, **kwargs)
-
-    def _own(self, result: Any) -> Any:
-        """A result whose tensors all come from the call that returns it (see `passed_through`)."""
-        marked: dict[fx.Node, torch.Tensor] = {}
-
-        def own(tensor: torch.Tensor) -> torch.Tensor:
-            node = self._writer.node_of(tensor)
-            if node.op != "get_attr" and node.meta["stack"][: len(self._stack)] == self._stack:
-                return tensor
-            if node not in marked and self._writer.identity:
-                return tensor
-            if node not in marked:
-                mark = self._writer.add("call_function", passed_through, (node,), {}, stack=self._stack, macs=None)
-                other = self._writer.alias(tensor)
-                marked[node] = other if other is tensor else self._writer.gives(mark, other)
-            return marked[node]
-
-        with self._dispatch.node():
-            return pytree.replaced(result, own)
 
     # -- nodes
 
@@ -415,7 +404,7 @@ class Recorder(TorchFunctionMode):
     def _here(self, op: str, marks: tuple[str, ...] = ()) -> dict[str, Any]:
         """Return the metadata of a node that follows from where it runs."""
         spot = place(sys._getframe(2), _BORDERS, leaf=op == "call_module")
-        return {"stack": self._stack, "marks": (*self.regions.marks(), *marks), **spot}
+        return {"stack": self._frames.stack, "marks": (*self.regions.marks(), *marks), **spot}
 
     def _gives(self, node: fx.Node, result: Any, effects: Effects) -> Any:
         node.meta.update(**effects.count.to_meta(), random=effects.random)
@@ -484,4 +473,4 @@ class NotOnMetaError(Exception):
     """Raised where a model behaves differently on the meta device."""
 
 
-_BORDERS = borders(call=[Recorder.call_module], end=[Recorder.run])
+_BORDERS = borders(call=[Recorder.call_module, Recorder.call_method], end=[Recorder.run])

@@ -12,7 +12,8 @@ import functools
 import inspect
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from types import GeneratorType
 from typing import Any
 
 import torch
@@ -21,6 +22,7 @@ from torch import fx, nn
 from sphinx_fxgraph.capture.errors import by_model
 from sphinx_fxgraph.capture.formatting import dotted, writes_in_place
 from sphinx_fxgraph.capture.inputs import arrivals, bind
+from sphinx_fxgraph.capture.recorder.patches import method_patches, patched
 from sphinx_fxgraph.capture.source_location import borders, place
 from sphinx_fxgraph.capture.state import untouched
 from sphinx_fxgraph.capture.trace import Call, Frame, Trace, is_leaf, leaves, passed_through
@@ -61,7 +63,8 @@ def trace(
             if not method and tracer.is_leaf_module(model, ""):
                 tracer.trace_leaf(model)
             else:
-                tracer.trace(model)
+                with patched([*method_patches(model, tracer.call_method)]):
+                    tracer.trace(model)
         except by_model() as raised:
             error = raised
         constants = {name: value for name, value in vars(model).items() if name.startswith("_tensor_constant")}
@@ -81,6 +84,7 @@ class _Tracer(fx.Tracer):
         self._leaf, self._literal = tuple(leaf), literal
         self._stack: tuple[Frame, ...] = ()
         self._counts: Counter[str] = Counter()
+        self._callers: list[nn.Module] = []
 
     # -- the leaf policy
 
@@ -104,15 +108,8 @@ class _Tracer(fx.Tracer):
         childless = self._literal and next(m.children(), None) is None
         outer, noted = self._stack, len(self.calls)
         before = set(self.graph.nodes) if childless else set()
-        self._stack = (*outer, Frame(path, dotted(type(m)), self._counts[path]))
-        self._counts[path] += 1
-        where = place(sys._getframe(1), _BORDERS).get("where", "")
-        call = Call(self._stack, _nodes(args), _nodes(kwargs), where=where)
-        call.names = arrivals(m, call.args, call.kwargs)
-        self.calls.append(call)
         try:
-            result = self._returned(forward(*args, **kwargs))
-            call.returned = _nodes(result)
+            result = self._call_frame(functools.partial(forward, *args, **kwargs), m, path, "forward", args, kwargs)
         except Exception:
             if not childless:
                 raise
@@ -122,8 +119,60 @@ class _Tracer(fx.Tracer):
                 if node not in before and node.op != "get_attr":  # the base class keeps those for the next use
                     self.graph.erase_node(node)
             return self.create_proxy("call_module", path, args, kwargs)
+        return self._generate(result, m, path, args, kwargs) if isinstance(result, GeneratorType) else result
+
+    def call_method(
+        self, original: Callable[..., Any], name: str, m: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """Go through a method of a module with its frame on the stack, unless code of the module itself calls it."""
+        run = functools.partial(original, m, *args, **kwargs)
+        if m is self.root or any(m is each for each in self._callers):
+            return run()
+        try:
+            path = self.path_of_module(m)
+        except NameError:  # it is not registered
+            return run()
+        return run() if self.is_leaf_module(m, path) else self._call_frame(run, m, path, name, args, kwargs)
+
+    def _call_frame(
+        self,
+        run: Callable[[], Any],
+        m: nn.Module,
+        path: str,
+        method: str,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        """Run a call of a module, or of a method of it; where it fails its frame stays on the stack."""
+        outer = self._stack
+        self._stack = (*outer, Frame(path, dotted(type(m)), self._counts[path], method))
+        self._counts[path] += 1
+        where = place(sys._getframe(2), _BORDERS).get("where", "")
+        call = Call(self._stack, _nodes(args), _nodes(kwargs), where=where)
+        call.names = arrivals(m, call.args, call.kwargs, method)
+        self.calls.append(call)
+        self._callers.append(m)
+        try:
+            result = self._returned(run())
+        finally:
+            self._callers.pop()
+        call.returned = _nodes(result)
         self._stack = outer
         return result
+
+    def _generate(
+        self, generator: Any, m: nn.Module, path: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Generator[Any, Any, Any]:
+        """Give what a ``forward`` yields: each step of it is a call."""
+        sent: list[Any] = [None]
+        while True:  # the arguments are taken by the first step
+            outer = self._stack
+            try:
+                result = self._call_frame(lambda: generator.send(sent[0]), m, path, "forward", args, kwargs)
+            except StopIteration as end:
+                self._stack = outer
+                return end.value
+            sent[0], args, kwargs = (yield result), (), {}
 
     def _returned(self, result: Any) -> Any:
         """A result whose values all come from this call (see `passed_through`)."""
@@ -240,4 +289,4 @@ def _nodes(value: Any) -> Any:
     return value
 
 
-_BORDERS = borders(call=[_Tracer.call_module], end=[_Tracer.trace_leaf, trace])
+_BORDERS = borders(call=[_Tracer.call_module, _Tracer.call_method], end=[_Tracer.trace_leaf, trace])
