@@ -86,6 +86,19 @@ def test_a_number_that_is_read_is_in_no_record() -> None:
     assert one.verdict.kind == "path"
 
 
+def test_an_array_whose_tensor_is_written_later_comes_from_what_was_read() -> None:
+    def forward(self: Any, x: Tensor) -> Tensor:
+        y = torch.from_numpy(x.numpy().copy() + 9)
+        z = y * 2
+        y[y > 0] = 0.5  # all of it, with other values as well
+        return y + z
+
+    for value in (x(), x() * 3):
+        found = record(forward, value)
+        assert not any(node.op == "get_attr" for _, _, node in found.walk())
+        assert sources(found) == {"x"}
+
+
 def test_what_a_module_takes_has_the_shape_of_the_tensor_taken() -> None:
     def forward(self: Any, x: Tensor) -> Any:
         x[:, :2].add_(1)

@@ -276,7 +276,7 @@ class GraphWriter:
             node = self.graph.create_node("get_attr", path)
             node.meta.update(stack=(), outputs=(meta_of(tensor),), result="", kind=kind)
             if path.startswith("_tensor_constant"):
-                node.meta["constant"] = tensor
+                node.meta["constant"] = _as_it_is(tensor)
             self._read[path] = node
         return self._read[path]
 
@@ -403,6 +403,20 @@ class GraphWriter:
     def is_known(self, tensor: torch.Tensor) -> bool:
         """Return whether a tensor was there before: made by a node, or the model's."""
         return self.provenance.of(tensor) is not None or bool(self._attributes.tensor(tensor)[0])
+
+
+_MOST_COPIED = 1 << 22
+"""So many elements of a tensor are copied, to be compared with those of another run."""
+
+
+def _as_it_is(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a tensor with the values that another has now; a large one itself, which may be written later."""
+    if tensor.is_meta or tensor.layout != torch.strided or tensor.numel() > _MOST_COPIED:
+        return tensor
+    try:
+        return tensor.detach().clone()
+    except (RuntimeError, NotImplementedError):
+        return tensor
 
 
 @functools.lru_cache(maxsize=4096)
