@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+
+from sphinx_fxgraph.view import labels
 
 Attributes = Mapping[str, object]
 """Attributes by name: texts, and numbers in units of the drawing; None leaves an attribute out."""
@@ -66,3 +68,24 @@ def number(value: float) -> str:
 def move(x: float, y: float) -> str:
     """Return the value of ``transform`` that moves an element."""
     return f"translate({number(x)} {number(y)})"
+
+
+def outline(classes: str, width: float, height: float, radius: float, *, stacked: bool) -> Iterator[Element]:
+    """Yield the outline of a box or a frame; of a run the lower sheets of its stack too."""
+    size = {"width": float(width), "height": float(height), "rx": radius}
+    for sheet in (2, 1) if stacked else ():
+        place = {"x": labels.STACK * sheet, "y": labels.STACK * sheet}
+        yield Element("rect", f"{classes} fxg-sheet", (), {**place, **size})
+    yield Element("rect", classes, (), size)
+
+
+def row_outline(width: float, height: float, top: float, bottom: float) -> str:
+    """Return the path of a rectangle whose upper and lower corners have these radii."""
+
+    def corner(radius: float, x: int, y: int) -> str:
+        return f"a{radius:g} {radius:g} 0 0 1 {x * radius:g} {y * radius:g}" if radius else ""
+
+    return (
+        f"M{number(top)} 0H{number(width - top)}{corner(top, 1, 1)}V{number(height - bottom)}{corner(bottom, -1, 1)}"
+        f"H{number(bottom)}{corner(bottom, -1, -1)}V{number(top)}{corner(top, 1, -1)}z"
+    )

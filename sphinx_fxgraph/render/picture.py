@@ -10,7 +10,7 @@ from sphinx_fxgraph.escape import anchor
 from sphinx_fxgraph.record.diff import SIGNS
 from sphinx_fxgraph.render import colors
 from sphinx_fxgraph.render.colors import Shares, format_percent, shade
-from sphinx_fxgraph.render.elements import Element, Line, Text, move, number
+from sphinx_fxgraph.render.elements import Element, Line, Text, move, number, outline, row_outline
 from sphinx_fxgraph.units import format_shape
 from sphinx_fxgraph.view import fonts, labels
 from sphinx_fxgraph.view.annotations import category
@@ -151,7 +151,7 @@ class Builder:
         assert box is not None, "a panel shows a block"
         parts = (("fxg-letter", f"({frame.letter})"), ("fxg-kind", box.node.kind), ("fxg-count", f"×{frame.count}"))
         content = [
-            *_outline("fxg-frame", frame.width, frame.height, _FRAME_RADIUS, stacked=False),
+            *outline("fxg-frame", frame.width, frame.height, _FRAME_RADIUS, stacked=False),
             Element("g", "", list(self._panel_content(frame)), {"transform": f"translate(0 {number(PANEL_TITLE)})"}),
             Element(
                 "a",
@@ -199,7 +199,7 @@ class Builder:
             "data-names": _names(box),
         }
         content: list[Element | Line | Text] = [
-            *_outline("fxg-frame", frame.width, frame.height, _FRAME_RADIUS, stacked=bool(run)),
+            *outline("fxg-frame", frame.width, frame.height, _FRAME_RADIUS, stacked=bool(run)),
             *self.inside(frame),
         ]
         if is_module:
@@ -238,7 +238,7 @@ class Builder:
             "data-body": node.body or None,  # the viewer opens the module with it
         }
         content = [
-            *_outline("fxg-box", label.width, label.height, _RADIUS, stacked=label.stacked),
+            *outline("fxg-box", label.width, label.height, _RADIUS, stacked=label.stacked),
             *self._box_texts(drawn),
             *self._badge(drawn.box, drawn.path, label.width),
             *self._letters(drawn),
@@ -276,9 +276,9 @@ class Builder:
     def _row(self, drawn: Drawn, is_first: bool, is_last: bool) -> Element:
         """Return one operator of a box of rows: kind and detail at its left, the name or the shape at its right."""
         node, label = drawn.box.node, drawn.label
-        outline = _row_outline(label.width, label.height, _RADIUS * is_first, _RADIUS * is_last)
+        path = row_outline(label.width, label.height, _RADIUS * is_first, _RADIUS * is_last)
         content = [
-            Element("path", "fxg-box", (), {"d": outline}),
+            Element("path", "fxg-box", (), {"d": path}),
             *self._row_texts(drawn),
             *self._badge(drawn.box, drawn.path, label.width),
             Element("title", "", [Text(self._about(drawn))]),
@@ -384,27 +384,6 @@ def _operator_classes(drawn: Drawn) -> str:
     node = drawn.box.node
     holds_tensor = drawn.box.tensors or node.op == "output"
     return f"fxg-op fxg-{category(node)}" + ("" if holds_tensor else " fxg-nontensor")
-
-
-def _outline(classes: str, width: float, height: float, radius: float, *, stacked: bool) -> Iterator[Element]:
-    """Yield the outline of a box or a frame; of a run the lower sheets of its stack too."""
-    size = {"width": float(width), "height": float(height), "rx": radius}
-    for sheet in (2, 1) if stacked else ():
-        place = {"x": labels.STACK * sheet, "y": labels.STACK * sheet}
-        yield Element("rect", f"{classes} fxg-sheet", (), {**place, **size})
-    yield Element("rect", classes, (), size)
-
-
-def _row_outline(width: float, height: float, top: float, bottom: float) -> str:
-    """Return the path of a rectangle whose upper and lower corners have these radii."""
-
-    def corner(radius: float, x: int, y: int) -> str:
-        return f"a{radius:g} {radius:g} 0 0 1 {x * radius:g} {y * radius:g}" if radius else ""
-
-    return (
-        f"M{number(top)} 0H{number(width - top)}{corner(top, 1, 1)}V{number(height - bottom)}{corner(bottom, -1, 1)}"
-        f"H{number(bottom)}{corner(bottom, -1, -1)}V{number(top)}{corner(top, 1, -1)}z"
-    )
 
 
 def _chip(text: str, middle: float, top: float) -> Content:

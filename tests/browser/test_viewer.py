@@ -73,7 +73,7 @@ class Small(nn.Module):
 def built(tmp_path_factory: pytest.TempPathFactory) -> Build:
     project = Project(tmp_path_factory.mktemp("viewer"))
     # The theme's own search box and link to the index have inline styles.
-    project.configure("html_sidebars = {'**': []}\nhtml_use_index = False\n" + SOURCE_URL)
+    project.configure("html_sidebars = {'**': []}\nhtml_use_index = False\nhtml_domain_indices = False\n" + SOURCE_URL)
     project.write("net.py", SMALL)
     project.write("hidden.rst", HIDDEN)
     project.write("index.rst", INDEX + "\n" + "Text.\n\n" * 100)

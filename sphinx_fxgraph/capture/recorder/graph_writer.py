@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
 from msgspec.structs import replace
-from torch import fx
+from torch import fx, nn
 
 from sphinx_fxgraph.capture import pytree
 from sphinx_fxgraph.capture.formatting import meta_of, short_meta, tensors_in, text
 from sphinx_fxgraph.capture.pytree import Path, Step
-from sphinx_fxgraph.capture.recorder.provenance import Attributes, Origin, Provenance
+from sphinx_fxgraph.capture.recorder.copies import alias, snapshot, wrapped_tensors
+from sphinx_fxgraph.capture.recorder.provenance import Attributes, Origin, Provenance, held
 from sphinx_fxgraph.capture.torch_private import OpOverload
 from sphinx_fxgraph.capture.torch_private import pytree as torch_pytree
 from sphinx_fxgraph.capture.trace import Frame, after_writes
@@ -176,7 +178,7 @@ class GraphWriter:
         """Bind a tensor that nothing was seen to make, and return its origin."""
         held, _ = self._attributes.tensor(tensor)
         if not held and type(tensor) not in (torch.Tensor, torch.nn.Parameter):
-            wrapped = [each for each in _wrapped(tensor) if self.provenance.is_bound(each)]
+            wrapped = [each for each in wrapped_tensors(tensor) if self.provenance.is_bound(each)]
             if wrapped:
                 node = self.add("call_function", type(tensor), tuple(map(self.node_of, wrapped)), {}, macs=None)
                 node.meta.update(stack=self._stack(), outputs=(meta_of(tensor),), result="", inplace=False)
@@ -266,6 +268,33 @@ class GraphWriter:
         same = all(self.provenance.is_now(tensor, Origin(origin.node, path)) for path, tensor in found)
         return origin.node if same and origin.node.op != "placeholder" else None
 
+    def hidden(
+        self,
+        node: fx.Node,
+        read: Mapping[int, torch.Tensor],
+        owner: nn.Module | None,
+        arguments: list[tuple[pytree.Path, torch.Tensor]],
+    ) -> dict[str, fx.Node]:
+        """Return the tensors that a node used without receiving them.
+
+        An attribute set by a hook, a variable of enclosing code.
+        """
+        known, given = {*node.all_input_nodes}, {id(tensor) for _, tensor in arguments}
+        hidden: dict[str, fx.Node] = {}
+        for number, tensor in read.items():
+            if number in given:
+                continue
+            origin = self.origin_of(tensor)
+            if origin.node in known or origin.node.op == "get_attr":
+                continue
+            source = self.node_of(tensor)
+            if source not in known:
+                known.add(source)
+                name = next((name for name, value in held(owner) if value is tensor), "captured")
+                free = (f"{name}_{number}" if number else name for number in itertools.count())
+                hidden[next(key for key in free if key not in hidden and key not in node.kwargs)] = source
+        return hidden
+
     def _attribute(self, tensor: torch.Tensor) -> fx.Node:
         """The node of a tensor that nothing made while the model ran."""
         path, kind = self._attributes.tensor(tensor)
@@ -276,7 +305,7 @@ class GraphWriter:
             node = self.graph.create_node("get_attr", path)
             node.meta.update(stack=(), outputs=(meta_of(tensor),), result="", kind=kind)
             if path.startswith("_tensor_constant"):
-                node.meta["constant"] = _as_it_is(tensor)
+                node.meta["constant"] = snapshot(tensor)
             self._read[path] = node
         return self._read[path]
 
@@ -351,7 +380,7 @@ class GraphWriter:
     def _bind_wrapped(self, tensor: torch.Tensor, origin: Origin) -> None:
         """Let the tensors that a tensor of a class of its own is made of come from where it does."""
         if type(tensor) not in (torch.Tensor, torch.nn.Parameter):
-            for each in _wrapped(tensor):
+            for each in wrapped_tensors(tensor):
                 if not self.provenance.is_bound(each) and not self._attributes.tensor(each)[0]:
                     self.provenance.bind(each, origin)
 
@@ -405,48 +434,10 @@ class GraphWriter:
         return self.provenance.of(tensor) is not None or bool(self._attributes.tensor(tensor)[0])
 
 
-_MOST_COPIED = 1 << 22
-"""So many elements of a tensor are copied, to be compared with those of another run."""
-
-
-def _as_it_is(tensor: torch.Tensor) -> torch.Tensor:
-    """Return a tensor with the values that another has now; a large one itself, which may be written later."""
-    if tensor.is_meta or tensor.layout != torch.strided or tensor.numel() > _MOST_COPIED:
-        return tensor
-    try:
-        return tensor.detach().clone()
-    except (RuntimeError, NotImplementedError):
-        return tensor
-
-
 @functools.lru_cache(maxsize=4096)
 def _node_name(target: Any) -> str:
     """Return the name that torch.fx would give to a node."""
     return fx.Graph()._target_to_str(target)
-
-
-def alias(tensor: torch.Tensor) -> torch.Tensor:
-    """Return an alias of the tensor: another object with the same data.
-
-    The tensor itself where its type has no views.
-    """
-    try:
-        other: torch.Tensor = torch.ops.aten.alias(tensor)
-        other.__dict__ = tensor.__dict__  # what the model's code sets on the one it finds on the other
-    except (RuntimeError, NotImplementedError, AttributeError):
-        return tensor
-    return other
-
-
-def _wrapped(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
-    """Yield the tensors that a tensor of a class of its own is made of."""
-    names: Any = vars(tensor)
-    with contextlib.suppress(Exception):  # a class may define this in part only
-        names = tensor.__tensor_flatten__()[0]  # type: ignore[attr-defined]  # of those that wrap others
-    for name in names:
-        value = getattr(tensor, name, None)
-        if isinstance(value, torch.Tensor):
-            yield value
 
 
 def _within(outputs: tuple[TensorMeta, ...], path: str) -> tuple[TensorMeta, ...]:

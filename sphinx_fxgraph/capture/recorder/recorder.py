@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import dis
 import functools
-import itertools
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from types import FrameType, GeneratorType
@@ -33,7 +32,7 @@ from sphinx_fxgraph.capture.recorder.frames import Frames
 from sphinx_fxgraph.capture.recorder.generators import Generators
 from sphinx_fxgraph.capture.recorder.graph_writer import GraphWriter
 from sphinx_fxgraph.capture.recorder.patches import Patch, Regions, patched, patches
-from sphinx_fxgraph.capture.recorder.provenance import Attributes, Origin, held
+from sphinx_fxgraph.capture.recorder.provenance import Attributes, Origin
 from sphinx_fxgraph.capture.source_location import borders, is_foreign, place
 from sphinx_fxgraph.capture.state import Values, untouched
 from sphinx_fxgraph.capture.torch_private import slow_attention
@@ -384,7 +383,7 @@ class Recorder(TorchFunctionMode):
                 with self._writer.showing(() if effects.written else result):
                     given = arguments()
             node = self._writer.add(op, target, *given, **self._here(op, marks))
-            if hidden := self._hidden(node, effects, owner, pytree.tensors((args, kwargs))):
+            if hidden := self._writer.hidden(node, effects.read, owner, pytree.tensors((args, kwargs))):
                 node.kwargs = {**node.kwargs, **hidden}
                 node.meta["hidden"] = tuple(hidden)
             if reads:
@@ -419,33 +418,6 @@ class Recorder(TorchFunctionMode):
         if self.regions.autocasts and any(tensor.is_meta for _, tensor in pytree.tensors(result)):
             raise NotOnMetaError("torch.autocast leaves tensors on the meta device as they are")
         return result
-
-    def _hidden(
-        self,
-        node: fx.Node,
-        effects: Effects,
-        owner: nn.Module | None,
-        arguments: list[tuple[pytree.Path, torch.Tensor]],
-    ) -> dict[str, fx.Node]:
-        """Return the tensors that a node used without receiving them.
-
-        An attribute set by a hook, a variable of enclosing code.
-        """
-        known, given = {*node.all_input_nodes}, {id(tensor) for _, tensor in arguments}
-        hidden: dict[str, fx.Node] = {}
-        for number, tensor in effects.read.items():
-            if number in given:
-                continue
-            origin = self._writer.origin_of(tensor)
-            if origin.node in known or origin.node.op == "get_attr":
-                continue
-            source = self._writer.node_of(tensor)
-            if source not in known:
-                known.add(source)
-                name = next((name for name, value in held(owner) if value is tensor), "captured")
-                free = (f"{name}_{number}" if number else name for number in itertools.count())
-                hidden[next(key for key in free if key not in hidden and key not in node.kwargs)] = source
-        return hidden
 
     def failed(self, error: BaseException) -> None:
         """The run ended with an error: the operator that raised it is the last node."""

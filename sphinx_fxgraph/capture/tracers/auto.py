@@ -6,23 +6,22 @@ it is that of the run, and the verdict says why.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from torch import fx
 from torch.autograd import Function
-from torch.fx.proxy import TraceError
 
 from sphinx_fxgraph.capture import formatting
 from sphinx_fxgraph.capture.dependencies import unwatched
-from sphinx_fxgraph.capture.errors import place, said
+from sphinx_fxgraph.capture.errors import place
 from sphinx_fxgraph.capture.source_location import defined, placed
 from sphinx_fxgraph.capture.trace import SIZE_FROM_VALUES, WRITTEN_TO, Trace, leaves
 from sphinx_fxgraph.capture.tracers import eager
 from sphinx_fxgraph.capture.tracers import fx as symbolic
 from sphinx_fxgraph.capture.tracers.check import compare
+from sphinx_fxgraph.capture.tracers.refusals import fx_refusal
 from sphinx_fxgraph.record.model import Remark, Verdict
 
 if TYPE_CHECKING:
@@ -144,7 +143,7 @@ def _judged(
         traced = symbolic.trace(model, args, kwargs, leaf, method, literal=False)
     if traced.error is not None:
         spot = place(traced.error)
-        return replace(run, verdict=Verdict("path", _refused(traced.error), *(spot if spot[0] else written)))
+        return replace(run, verdict=Verdict("path", fx_refusal(traced.error), *(spot if spot[0] else written)))
     difference = compare(model, run, traced, leaf)
     functions = {node.target for node in run.graph.nodes if _is_autograd_function(node.target)}
     if difference is not None and functions:  # which torch.fx looks into
@@ -184,25 +183,3 @@ def _reads_buffers(model: nn.Module, traced: Trace) -> bool:
 
 def _is_autograd_function(target: Any) -> bool:
     return isinstance(target, type) and issubclass(target, Function)
-
-
-def _refused(error: BaseException) -> str:
-    """Return why torch.fx cannot follow a model; its own words need no name of an exception."""
-    text = said(error)
-    for pattern, sentence in () if isinstance(error, TraceError) else _SENTENCES:
-        if found := re.search(pattern, text):
-            return f"torch.fx: {found.expand(sentence)}"
-    name = "" if isinstance(error, TraceError | NameError | NotImplementedError) else f"{type(error).__name__}: "
-    return f"torch.fx: {name}{text}"
-
-
-_SENTENCES: tuple[tuple[str, str], ...] = (
-    (r"__cuda_array_interface__` must be a dict", "a traced value is copied into a new tensor"),
-    (r"expected np\.ndarray \(got Proxy\)", "NumPy takes a traced value"),
-    (r"^(\w+)\(\): argument '(\w+)'.* (?:not|type) \w*(?:Proxy|Attribute)\b", r"\1 takes a traced value as \2"),
-    (r"^(\w+)\(\) received an invalid combination of arguments .*Proxy", r"\1 takes a traced value"),
-    (r"'Proxy' object cannot be interpreted as an integer", "a traced value is used as a plain integer"),
-    (r"must be real number, not Proxy", "a traced value is used as a plain number"),
-    (r"\b(?:Proxy\(|Proxy$|got Proxy|fx\.proxy\.)", "a traced value stands where only a tensor or a number may"),
-)
-"""What Python and torch say of the values that torch.fx traces with, and what that means."""

@@ -12,7 +12,6 @@ import dataclasses
 import io
 import logging
 import operator
-import re
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +21,7 @@ import torch
 from msgspec import structs
 from torch import fx, nn
 
-from sphinx_fxgraph.capture.errors import CaptureError, by_model, cut, message_of
+from sphinx_fxgraph.capture.errors import CaptureError, by_model
 from sphinx_fxgraph.capture.formatting import dotted, short_dtype, short_name, tensors_in, text
 from sphinx_fxgraph.capture.inputs import ArgumentError, bind
 from sphinx_fxgraph.capture.metrics import ProbeError, probe
@@ -30,6 +29,7 @@ from sphinx_fxgraph.capture.source_location import traced_place
 from sphinx_fxgraph.capture.torch_private import open_sizes_of_one, pytree
 from sphinx_fxgraph.capture.trace import Calls, Frame, Trace
 from sphinx_fxgraph.capture.tracers.collapse import close
+from sphinx_fxgraph.capture.tracers.refusals import Symbols, export_refusal
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
@@ -304,37 +304,6 @@ def _plain(value: Any) -> Any:
     return value
 
 
-# -- symbols
-
-
-class Symbols:
-    """Calls the symbols of a program ``s0``, ``s1``, ... in order of appearance; torch numbers them by hashes."""
-
-    def __init__(self) -> None:
-        self._names: dict[str, str] = {}
-        self._counts: Counter[str] = Counter()
-
-    def dim(self, dim: int | str) -> int | str:
-        """A dimension."""
-        if isinstance(dim, int):
-            return dim
-        return int(dim) if dim.isdigit() else self.text(dim)
-
-    def text(self, text: str) -> str:
-        """A text with symbols in it; ``s`` are sizes of the inputs, ``u`` sizes that depend on values."""
-        plain = re.sub(r"\b(s|u|zf|zuf)\d+\b", self._name, text)
-        while (simpler := re.sub(r"\(\(([^()]*)\)\)", r"(\1)", plain)) != plain:
-            plain = simpler
-        return re.sub(r"(^|[\[ ])\(([^(),]+)\)(?=$|[\],])", r"\1\2", plain)
-
-    def _name(self, found: re.Match[str]) -> str:
-        old, kind = found[0], "s" if found[1] == "s" else "u"
-        if old not in self._names:
-            self._names[old] = f"{kind}{self._counts[kind]}"
-            self._counts[kind] += 1
-        return self._names[old]
-
-
 def trace(
     model: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], leaf: Sequence[str] = (), method: str = ""
 ) -> Trace:
@@ -362,7 +331,9 @@ def trace(
         return Trace(fx.Graph(), [], [], error, probed=True)
     except by_model() as error:
         scripted = (path for path, each in model.named_modules() if isinstance(each, torch.jit.ScriptModule))
-        reason = f"torch.export refuses: {path!r} is TorchScript" if (path := next(scripted, "")) else refused(error)
+        reason = (
+            f"torch.export refuses: {path!r} is TorchScript" if (path := next(scripted, "")) else export_refusal(error)
+        )
         return Trace(fx.Graph(), [], [], CaptureError("trace", reason, cause=error), probed=True, notes=tuple(notes))
     with contextlib.suppress(ProbeError), _quiet():  # what asks for values has none on meta: then MACs stay unknown
         probe(model, flat.graph, flat.inputs)
@@ -399,7 +370,7 @@ def _export(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], not
                 return export.export(model, *opened, dynamic_shapes=shapes, strict=False)
         except Exception as error:  # noqa: BLE001 - the same again without what may be the reason
             program = export.export(model, *_copied((args, kwargs)), strict=False)
-            notes.append(f"no dimension is open: {refused(error)}")
+            notes.append(f"no dimension is open: {export_refusal(error)}")
             return program
 
 
@@ -422,34 +393,3 @@ def _quiet() -> Iterator[None]:
             yield
     finally:
         logging.disable(before)
-
-
-# -- refusals
-
-_SENTENCES: tuple[tuple[str, str], ...] = (
-    (r"data-dependent expression (.+?) \(unhinted", "what runs here depends on the values in a tensor ({})"),
-    (r"Found <class '([^']+)'> in output, which is not a known type", "the output holds an object of {}"),
-    (r"input type.*?<class '([^']+)'>", "the inputs hold an object of {}"),
-)
-"""What torch.export says of its own limits, and what we say."""
-
-
-def refused(error: BaseException) -> str:
-    """Why a model cannot be exported, in one sentence."""
-    text = message_of(error).split("\n\nThe error above occurred when calling torch.export")[0]
-    for pattern, sentence in _SENTENCES:
-        if found := re.search(pattern, text, re.DOTALL):
-            what = found[1].rpartition("<locals>.")[2]
-            subject = _plain_expression(what) if "values" in sentence else f"{what}, a type it does not know"
-            reason = sentence.format(subject)
-            return f"torch.export refuses: {reason}"
-    first = re.split(r"\n\s*\n|\nCaused by:", text.strip())[0]
-    if type(error).__module__ != "builtins" or isinstance(error, RuntimeError):
-        first = Symbols().text(first)
-    return cut(first)
-
-
-def _plain_expression(expression: str) -> str:
-    """``u0 == 1`` for ``Eq(u3, 1)``."""
-    expression = Symbols().text(expression)
-    return re.sub(r"^(Eq|Ne)\((.+), (.+)\)$", lambda e: f"{e[2]} {'==' if e[1] == 'Eq' else '!='} {e[3]}", expression)
