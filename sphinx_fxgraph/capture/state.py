@@ -90,6 +90,16 @@ def eagerly() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def followed_by_dynamo() -> Iterator[None]:
+    """Compiled functions are traced again, also in `eagerly`: by them torch.export follows control flow."""
+    if not hasattr(torch.compiler, "set_stance"):
+        yield
+        return
+    with torch.compiler.set_stance("default"):
+        yield
+
+
+@contextlib.contextmanager
 def untouched(model: nn.Module) -> Iterator[None]:
     """Give every module its attributes, mode and hooks back, every buffer its values, torch and Python their seeds.
 

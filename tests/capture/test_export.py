@@ -316,3 +316,39 @@ def test_the_same_bytes_on_meta_and_on_the_cpu() -> None:
     )
     assert first == second
     assert records[0].output == "f32[s0, 3, 8]"
+
+
+class Branches(nn.Module):
+    """Chooses between two modules."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.cond(x.sum() > 0, lambda value: self.first(value), lambda value: self.second(value), (x,))
+
+
+class Mapped(nn.Module):
+    """Maps a module over rows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        from torch._higher_order_ops.map import map as map_rows
+
+        return map_rows(lambda row: self.linear(row), x)
+
+
+def test_a_second_export_in_a_process_says_the_same_as_the_first() -> None:
+    first, second, third = (record_model(Branches(), (torch.ones(3, 4),), {}, tracer="export") for _ in range(3))
+    assert first.to_json() == second.to_json() == third.to_json()
+    assert first.totals.macs == 2 * 3 * 4 * 4
+
+
+def test_an_operator_of_control_flow_that_is_not_looked_into_is_not_counted_and_says_so() -> None:
+    found = record_model(Mapped(), (torch.ones(3, 4),), {}, tracer="export")
+    assert dict(found.totals.uncounted) == {"map_impl": 1}
+    assert "not counted: map_impl" in {mark for _, _, node in found.walk() for mark in node.marks}

@@ -26,6 +26,7 @@ from sphinx_fxgraph.capture.formatting import dotted, short_dtype, short_name, t
 from sphinx_fxgraph.capture.inputs import ArgumentError, bind
 from sphinx_fxgraph.capture.metrics import ProbeError, probe
 from sphinx_fxgraph.capture.source_location import traced_place
+from sphinx_fxgraph.capture.state import followed_by_dynamo
 from sphinx_fxgraph.capture.torch_private import open_sizes_of_one, pytree
 from sphinx_fxgraph.capture.trace import Calls, Frame, Trace
 from sphinx_fxgraph.capture.tracers.collapse import close
@@ -75,6 +76,8 @@ class Flat:
         for node in self.graph.nodes:
             node.meta["marks"] = tuple(mark for mark in node.meta.get("marks", ()) if mark != "failed")
             node.kwargs = {name: value for name, value in node.kwargs.items() if not _is_backend(name, value)}
+            if any(isinstance(value, _Inner) for value in node.args):  # its inside is not looked into
+                node.meta.update(macs=None, uncounted={short_name(node.target): 1})
             if node not in self._values:
                 continue
             value = self._values[node]
@@ -153,8 +156,8 @@ class Flat:
 
     def _cond(
         self, node: fx.Node, condition: Any, yes: _Inner, no: _Inner, operands: Sequence[Any], *, marks: tuple[str, ...]
-    ) -> fx.Node:
-        """Write both branches of ``torch.cond``, each in a frame, and the node that chooses between their results."""
+    ) -> Any:
+        """Write both branches of ``torch.cond``, each in a frame, and what chooses between their results."""
         around = self._stack(node.meta.get("nn_module_stack") or {})
         outer, results = self._around, []
         for branch, body in (("true", yes), ("false", no)):
@@ -164,7 +167,19 @@ class Flat:
             self._counts[path] += 1
             results.append(self._run(body.module, iter(operands), marks))
             self._around = outer
-        made = self._node("call_function", chosen, (condition, *results), {}, node)
+        results_if_true, results_if_false = results
+        if not isinstance(results_if_true, tuple | list):
+            return self._choice(node, condition, results_if_true, results_if_false, around, marks)
+        pairs = zip(results_if_true, results_if_false, strict=True)
+        made = [self._choice(node, condition, one, other, around, marks) for one, other in pairs]
+        self._values.update(zip(made, node.meta.get("val", ()), strict=False))
+        return made
+
+    def _choice(
+        self, node: fx.Node, condition: Any, yes: Any, no: Any, around: tuple[Frame, ...], marks: tuple[str, ...]
+    ) -> fx.Node:
+        """Write the node that chooses between what two branches give."""
+        made = self._node("call_function", chosen, (condition, yes, no), {}, node)
         made.meta.update(stack=self._calls.go(around), marks=marks, inplace=False)
         made.meta.update(traced_place(node.meta.get("stack_trace") or "", around))
         return made
@@ -324,7 +339,7 @@ def trace(
         model.forward = getattr(model, method)
     try:
         args, kwargs = tuple(args), _in_order(model, args, kwargs)
-        with _quiet():
+        with _quiet(), followed_by_dynamo():
             program = _export(model, args, kwargs, notes)
             flat = Flat(model, program, pytree.tree_leaves((args, kwargs)))
     except (ArgumentError, CaptureError) as error:
