@@ -69,7 +69,7 @@ _PATHS = (
     re.compile(r"(?P<before>^|(?<=[\s(\[{<>=,;]))(?P<path>/(?:[\w.+@~-]+/)+[\w.+@~-]*|[A-Za-z]:\\[\w.+@~\\-]+)"),
 )
 _SEPARATOR = re.compile(r"[/\\]+")
-_TEMPORARY = re.compile(r"\btmp(?=[a-z0-9_]{8}\b)(?=\w*[0-9_])\w{8}\b")
+_TEMPORARY = re.compile(r"\btmp[a-z0-9_]{8}\b")
 _SET = re.compile(r"\{(?:'[^'{}]*'|\"[^\"{}]*\")(?:, (?:'[^'{}]*'|\"[^\"{}]*\"))+\}")
 _SYMBOL = re.compile(r"\b(s|u|j|zf|zuf)(\d+)\b")
 _VALUES = re.compile(r"\b(tensor|array|Parameter)\((?=[\[\d\-.nNiITF])")
