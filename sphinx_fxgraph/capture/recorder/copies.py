@@ -8,16 +8,21 @@ from typing import Any
 
 import torch
 
+from sphinx_fxgraph.capture.torch_private import without_dispatch, without_functions
+
 _MOST_COPIED = 1 << 22
 """So many elements of a tensor are copied, to be compared with those of another run."""
 
 
 def snapshot(tensor: torch.Tensor) -> torch.Tensor:
     """Return a tensor with the values that another has now; a large one itself, which may be written later."""
-    if tensor.is_meta or tensor.layout != torch.strided or tensor.numel() > _MOST_COPIED:
+    if type(tensor) is not torch.Tensor or tensor.is_meta or tensor.layout != torch.strided:
+        return tensor
+    if tensor.numel() > _MOST_COPIED:
         return tensor
     try:
-        return tensor.detach().clone()
+        with without_functions(), without_dispatch():  # it is no operator of the model
+            return tensor.detach().clone()
     except (RuntimeError, NotImplementedError):
         return tensor
 
