@@ -23,7 +23,7 @@ from sphinx_fxgraph.record.model import Body, Record, TensorMeta
 
 _AS_IS = frozenset({"spec", "schema", "made_by", "sources", "distributions", "modules", "ties", "totals", "root"})
 """Fields of a record that hold no text of other people's code, and what the author of a page has written."""
-_REFERENCES = frozenset({"name", "op", "type", "base", "body", "dtype", "file", "stage", "inputs", "path"})
+_REFERENCES = frozenset({"name", "op", "target", "type", "base", "body", "dtype", "file", "stage", "inputs", "path"})
 """Fields of its parts by which these find each other, or that are names in code."""
 
 _Part = TypeVar("_Part")

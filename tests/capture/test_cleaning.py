@@ -173,3 +173,15 @@ def test_two_captures_in_two_folders_give_the_same_bytes(tmp_path: Path) -> None
     assert str(tmp_path) not in found[0]
     assert "tensor([" not in found[0]
     assert found[0].count('"failure"') >= 4
+
+
+def test_names_in_code_that_look_like_temporary_files_stay() -> None:
+    torch = pytest.importorskip("torch")
+    from sphinx_fxgraph.capture.capture import record_model
+
+    model = torch.nn.Sequential()
+    model.add_module("tmp_weights", torch.nn.Linear(4, 4))
+    model.add_module("tmpfeatures", torch.nn.Linear(4, 4))
+    found = record_model(model, (torch.ones(1, 4),), {})
+    targets = [node.target for _, _, node in found.walk() if node.op == "call_module"]
+    assert targets == ["tmp_weights", "tmpfeatures"]
